@@ -38,7 +38,10 @@ class Compiler:
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
         sinks_broadcasts: Whether it moves elementwise ops above the broadcasts that they read.
         keeps_reshapes: Whether it keeps a reshape as an op, at which kernels end or which they absorb.
+        promotes_sums: Whether it adds 16-bit floats of several devices as f32.
+        negates_sums: Whether a sum of negated values becomes the negated sum.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
+        keeps_barriers: Whether what follows an optimization barrier waits for all that the barrier reads.
         hoists: Whether it moves loop invariants before the loop.
         packs: Whether the holes between buffers count.
     """
@@ -54,7 +57,10 @@ class Compiler:
     joined_bytes: int = 0
     sinks_broadcasts: bool = False
     keeps_reshapes: bool = False
+    promotes_sums: bool = False
+    negates_sums: bool = False
     sums_inner_products: bool = False
+    keeps_barriers: bool = False
     hoists: bool = False
     packs: bool = False
     recomputes: bool = False
@@ -80,7 +86,10 @@ XLA_ON_CPU = Compiler(
     joined_bytes=1 << 62,
     sinks_broadcasts=True,
     keeps_reshapes=True,
+    promotes_sums=True,
+    negates_sums=True,
     sums_inner_products=True,
+    keeps_barriers=True,
     hoists=True,
     packs=True,
     recomputes=True,

@@ -13,6 +13,9 @@ NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed out
 BITCAST = "xla.bitcast"
 """A reshape that is kept as an op: it reuses the memory of its operand, or becomes part of a kernel."""
 
+BARRIER = "stablehlo.optimization_barrier"
+"""An op whose results equal its operands; what reads them runs after all its operands are computed."""
+
 
 class FlatOp(NamedTuple):
     """An op with its inner blocks flattened too.

@@ -1,14 +1,15 @@
 """Prepares a program as a compiler does before fusion: inlines calls, drops dead ops and ops that only rename.
 
-Equal ops are merged, but not across an optimization barrier: there the program recomputes on purpose.
+Equal ops are merged, but not across an optimization barrier: there the program recomputes on purpose. A compiler may
+keep the barrier until it orders kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BARRIER, BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
 from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
 from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
@@ -23,7 +24,6 @@ _RENAMING = frozenset(
 """Ops whose results reuse the memory of their operands."""
 _RESHAPING = frozenset(op_names("stablehlo.", "reshape transpose broadcast_in_dim"))
 _BROADCAST = "stablehlo.broadcast_in_dim"
-_BARRIER = "stablehlo.optimization_barrier"
 _MOST_FOLDED = 45 * 2**20
 """Larger constants are not folded."""
 
@@ -35,15 +35,16 @@ def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
         program: The program.
         compiler: What the compiler does.
     """
-    flattener = _Flattener(program, compiler.keeps_reshapes)
+    flattener = _Flattener(program, compiler)
     body = flattener.block(program.body, {})
     body = without_dead(_renumbered(body, flattener.hidden) if flattener.hidden else body)
     return Flat(flattener.tensors, body, frozenset(flattener.uniform), frozenset(flattener.constants))
 
 
 class _Flattener:
-    def __init__(self, program: Program, keeps_reshapes: bool) -> None:
-        self.program, self.keeps_reshapes = program, keeps_reshapes
+    def __init__(self, program: Program, compiler: Compiler) -> None:
+        self.program = program
+        self.keeps_reshapes, self.keeps_barriers = compiler.keeps_reshapes, compiler.keeps_barriers
         self.kinds: dict[tuple[Tensor, Tensor], Kind] = {}
         self.sources: dict[int, int] = {}
         self.units: dict[int, int] = {}
@@ -82,9 +83,8 @@ class _Flattener:
                 self._run(op, op.regions[op.branch], numbers, ops)
             elif op.is_loop and op.rounds == 1:
                 self._run(op, op.regions[1], numbers, ops)
-            elif op.kind.name == _BARRIER:
-                for operand, result in zip(op.operands, op.results):
-                    self._hide(numbers[operand], self._number(result, numbers))
+            elif op.kind.name == BARRIER:
+                self._separate(op, numbers, ops)
             elif self.keeps_reshapes and _reshapes(op):
                 self._reshape(op, numbers, ops)
             elif op.kind.name in _RENAMING or _renames(op):
@@ -160,6 +160,17 @@ class _Flattener:
         for result, returned in zip(op.results, body.results):
             numbers[result] = inside[returned]
 
+    def _separate(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+        """Give the operands of a barrier other numbers; keep the barrier if the compiler does."""
+        pairs = [(numbers[operand], self._number(result, numbers)) for operand, result in zip(op.operands, op.results)]
+        known = self.constants | self.uniform if self.keeps_barriers else {value for value, _ in pairs}
+        for value, number in pairs:
+            if value in known:
+                self._hide(value, number)
+        kept = [pair for pair in pairs if pair[0] not in known]
+        if kept:
+            ops.append(FlatOp(_barrier(op, kept)))
+
     def _hide(self, value: int, number: int) -> None:
         """Give a value another number from here on, so that its users are not merged with earlier ops."""
         self.hidden[number] = self.hidden.get(value, value)
@@ -205,6 +216,11 @@ class _Flattener:
             return op
         kind = Kind("stablehlo.constant", (), op.kind.results, (("is_splat", self.uniform.issuperset(op.results)),))
         return op._replace(kind=kind, operands=())
+
+
+def _barrier(op: Op, pairs: Sequence[tuple[int, int]]) -> Op:
+    """A barrier of some pairs of an operand and a result only."""
+    return op._replace(operands=tuple([value for value, _ in pairs]), results=tuple([value for _, value in pairs]))
 
 
 _IDENTITIES = {
@@ -275,6 +291,8 @@ def without_dead(block: FlatBlock) -> FlatBlock:
         if op.is_loop:
             flat = without_dead_state(flat, used)
             op = flat.op
+        elif op.kind.name == BARRIER:
+            op = _barrier(op, [pair for pair in zip(op.operands, op.results) if pair[1] in used])
         inner = tuple([without_dead(region) for region in flat.inner])
         used.update(op.operands)
         for region in inner:

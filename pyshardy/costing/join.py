@@ -31,7 +31,7 @@ def _group(kernels: Sequence[Kernel], key: Hashable, most_bytes: int, done: set[
     size = 0
     after: set[int] = set()
     for index, kernel in enumerate(kernels):
-        waits = any(value in after for value in kernel.reads)
+        waits = any(value in after for value in kernel.needs)
         if waits:
             after.update(kernel.writes)
         elif _key(kernel) == key and not done.issuperset(kernel.writes) and size + _bytes(kernel) <= most_bytes:
@@ -72,6 +72,7 @@ def _merge(kernels: Sequence[Kernel]) -> Kernel:
         tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads)),
         tuple(value for kernel in kernels for value in kernel.writes),
         frozenset(),
+        waits=tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits)),
     )
 
 
@@ -87,7 +88,7 @@ def _sorted(kernels: Sequence[Kernel]) -> list[Kernel]:
             if state[index] == 2:
                 pending.pop()
                 continue
-            before = [makers[value] for value in kernels[index].reads if value in makers]
+            before = [makers[value] for value in kernels[index].needs if value in makers]
             missing = [] if state[index] == 1 else [maker for maker in before if state[maker] == 0]
             state[index] = 1
             if missing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pyshardy.costing.flat import BITCAST
+from pyshardy.costing.flat import BARRIER, BITCAST
 from pyshardy.costing.program import Op
 
 
@@ -18,6 +18,7 @@ class Kernel(NamedTuple):
         writes: The values that it writes.
         in_place: The values among `reads` whose memory may hold the result.
         inner: For a loop or a conditional, the blocks inside.
+        waits: Values that the kernel does not read, but that are computed before it runs.
     """
 
     ops: tuple[Op, ...]
@@ -25,11 +26,17 @@ class Kernel(NamedTuple):
     writes: tuple[int, ...]
     in_place: frozenset[int]
     inner: tuple[Kernels, ...] = ()
+    waits: tuple[int, ...] = ()
 
     @property
     def root(self) -> Op:
         """The op that computes the results."""
         return self.ops[-1]
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        """The values that are computed before the kernel runs."""
+        return (*self.reads, *self.waits) if self.waits else self.reads
 
 
 class Kernels(NamedTuple):
@@ -55,19 +62,29 @@ def all_kernels(block: Kernels) -> Iterator[Kernel]:
 
 
 def without_bitcasts(block: Kernels, same: Mapping[int, int]) -> Kernels:
-    """A block without kernels that only reshape; their readers read the operand instead.
+    """A block without kernels that only reshape, and without barriers; their readers read the operand instead.
 
     Args:
         block: The block.
         same: The values to read instead of some values from outside.
     """
     numbers = dict(same)
+    waits: dict[int, tuple[int, ...]] = {}
     kernels = []
     for kernel in block.kernels:
-        if kernel.root.kind.name == BITCAST and len(kernel.ops) == 1:
-            numbers[kernel.writes[0]] = numbers.get(kernel.reads[0], kernel.reads[0])
+        if kernel.root.kind.name == BARRIER:
+            numbers.update(
+                (after, numbers.get(before, before)) for before, after in zip(kernel.root.operands, kernel.writes)
+            )
+            waits.update((value, _new(kernel.reads, numbers)) for value in kernel.writes)
+        elif kernel.root.kind.name == BITCAST and len(kernel.ops) == 1:
+            (source,), (value,) = kernel.reads, kernel.writes
+            numbers[value] = numbers.get(source, source)
+            if source in waits:
+                waits[value] = waits[source]
         else:
-            kernels.append(_renamed(kernel, numbers))
+            awaited = dict.fromkeys(one for value in kernel.reads if value in waits for one in waits[value])
+            kernels.append(_renamed(kernel, numbers)._replace(waits=tuple(awaited)))
     return Kernels(block.arguments, tuple(kernels), _new(block.results, numbers))
 
 

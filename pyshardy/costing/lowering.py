@@ -16,6 +16,7 @@ from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, Gat
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
 COPY = "stablehlo.copy"
 """A copy that the compiler adds."""
+CONVERT, NEGATE = "stablehlo.convert", "stablehlo.negate"
 KEPT_COPY = "xla.copy"
 """A copy that is a kernel of its own."""
 
@@ -90,6 +91,11 @@ class _Lowering:
         elif name == "stablehlo.select_and_scatter" and self.compiler.expands_pooling:
             ops += [FlatOp(one) for one in expanded(op, self._new)]
             return
+        elif name in _SUMMING and self.compiler.promotes_sums and _is_short(op):
+            self._promoted_sum(op, ops)
+            return
+        elif name == "stablehlo.reduce" and self.compiler.negates_sums and _is_sum(op):
+            op = self._negated_sum(op, makers, ops)
         elif name == "stablehlo.scatter" and self.compiler.keeps_reshapes and len(op.results) == 1:
             op = self._scatter(op, ops)
         elif op.is_loop and self.compiler.copies_first_state:
@@ -130,6 +136,27 @@ class _Lowering:
         ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
         kind = Kind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
         return Op(kind, (product,), op.results, place=op.place)
+
+    def _promoted_sum(self, op: Op, ops: list[FlatOp]) -> None:
+        """A sum over devices of f32, with conversions before and after it."""
+        operands, results = (
+            tuple([_as_f32(one) for one in op.kind.operands]),
+            tuple([_as_f32(one) for one in op.kind.results]),
+        )
+        sent, summed = [self._new(one) for one in operands], [self._new(one) for one in results]
+        ops += [self._copy(value, new, CONVERT) for value, new in zip(op.operands, sent)]
+        kind = Kind(op.kind.name, operands, results, op.kind.facts)
+        ops.append(FlatOp(op._replace(kind=kind, operands=tuple(sent), results=tuple(summed))))
+        ops += [self._copy(new, value, CONVERT) for new, value in zip(summed, op.results)]
+
+    def _negated_sum(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
+        """The negated sum of values instead of the sum of their negatives."""
+        maker = makers.get(op.operands[0])
+        if maker is None or maker.kind.name != NEGATE:
+            return op
+        total = self._new(op.kind.results[0])
+        ops.append(FlatOp(op._replace(operands=(*maker.operands, *op.operands[1:]), results=(total,))))
+        return Op(Kind(NEGATE, op.kind.results, op.kind.results), (total,), op.results, place=op.place)
 
     def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
         """A product with operands in the layout that it needs; it reads through transposes that serve it alone."""
@@ -226,6 +253,23 @@ class _Lowering:
         ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
 
 
+_SUMMING = frozenset(("stablehlo.all_reduce", "stablehlo.reduce_scatter"))
+"""Collectives that add."""
+
+
+def _is_short(op: Op) -> bool:
+    """Whether all operands are 16-bit floats."""
+    return all(tensor.dtype in ("bf16", "f16") for tensor in op.kind.operands)
+
+
+def _as_f32(tensor: Tensor) -> Tensor:
+    return Tensor(tensor.shape, "f32", 2 * tensor.bytes)
+
+
+def _is_sum(op: Op) -> bool:
+    return len(op.results) == 1 and op.kind.fact("body") == ("stablehlo.add",)
+
+
 def _is_matrix(shape: tuple[int, ...], batching: tuple[int, ...], contracting: tuple[int, ...]) -> bool:
     """Whether an operand of a product is already one matrix per batch."""
     return len(contracting) == 1 and len(shape) == len(batching) + 2 and 1 not in shape
@@ -264,13 +308,15 @@ def _product_orders(
 ) -> tuple[tuple[int, ...], ...]:
     """The orders of dimensions in which a product takes an operand.
 
-    A single matrix may be transposed. In batches, contracted dimensions come last on the left and first on the right.
+    A matrix may be transposed, also each one of a batch. Of operands with more dimensions,
+    contracted dimensions come last on the left and first on the right.
 
     >>> _product_orders(3, (0,), (1,), is_right=False), _product_orders(2, (), (1,), is_right=True)
-    (((0, 2, 1),), ((1, 0), (0, 1)))
+    (((0, 2, 1), (0, 1, 2)), ((1, 0), (0, 1)))
     """
     free = tuple(dim for dim in range(rank) if dim not in batching and dim not in contracting)
     inner, outer = (*batching, *contracting, *free), (*batching, *free, *contracting)
-    if batching:
+    is_batch_of_matrices = len(contracting) == len(free) == 1 and batching == tuple(range(rank - 2))
+    if batching and not is_batch_of_matrices:
         return (inner,) if is_right else (outer,)
     return (inner, outer) if is_right else (outer, inner)

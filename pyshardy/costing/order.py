@@ -32,7 +32,7 @@ def ordered(
     users: list[list[int]] = [[] for _ in kernels]
     waits = [0] * len(kernels)
     for index, kernel in enumerate(kernels):
-        for maker in dict.fromkeys(makers[value] for value in kernel.reads if value in makers):
+        for maker in dict.fromkeys(makers[value] for value in kernel.needs if value in makers):
             users[maker].append(index)
             waits[index] += 1
     if order is Order.BREADTH:
@@ -47,7 +47,7 @@ def _breadth(
     readers: dict[int, list[int]] = {value: [] for value in arguments}
     ready: deque[int] = deque()
     for index, kernel in enumerate(kernels):
-        read = [value for value in kernel.reads if value in readers]
+        read = [value for value in dict.fromkeys(kernel.needs) if value in readers]
         for value in read:
             readers[value].append(index)
         waits[index] += len(read)

@@ -57,6 +57,7 @@ class _Before:
             mask = 0
             for value in kernel.reads:
                 self.readers.setdefault(value, []).append(index)
+            for value in kernel.needs:
                 maker = self.makers.get(value)
                 if maker is not None:
                     mask |= self.masks[maker] | 1 << maker

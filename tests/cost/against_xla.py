@@ -18,6 +18,7 @@ from typing import Any
 
 import pyshardy
 from pyshardy.costing.compilers import XLA_ON_CPU
+from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernels
@@ -62,7 +63,7 @@ class Compared:
 
 def compare(name: str, partition: Partition) -> Compared:
     """The estimates for the program of one device, beside what XLA says of it."""
-    program = cost_program(partition.module.root, partition.meshes)
+    program = with_aliases(cost_program(partition.module.root, partition.meshes))
     flat = lower(flatten(program, XLA_ON_CPU), XLA_ON_CPU)
     block = fuse(flat, XLA_ON_CPU)
     flops, matrix = loops_once(block)

@@ -29,3 +29,7 @@ def test_what_is_known_stays() -> None:
 def test_no_result_is_taken_twice() -> None:
     donated = Input("x", None, True)
     assert aliases(Input("x", 1, True), donated, donated) == [1, 0, 2]
+
+
+def test_a_result_of_another_size_takes_nothing() -> None:
+    assert aliases(Input("x", 0, True), Input("y", 1, True), Input("z")) == [1, 0, None]

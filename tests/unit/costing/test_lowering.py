@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_CPU, Compiler
+from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_CPU, Compiler, Order
 from pyshardy.costing.flat import FlatBlock
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
-from pyshardy.costing.kernels import all_kernels
+from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.lowering import lower
+from pyshardy.costing.order import ordered
 from pyshardy.costing.packing import Lifetime, packed_bytes
 
 from .build import described
@@ -156,3 +157,89 @@ def test_element_wise_ops_run_before_what_they_read_is_spread() -> None:
 def test_buffers_are_packed_in_the_better_of_two_orders() -> None:
     buffers = [Lifetime(2, 6, 10), Lifetime(3, 0, 0), Lifetime(1, 0, 5), Lifetime(1, 4, 7), Lifetime(2, 5, 8)]
     assert packed_bytes(buffers) == 5  # the longest-lived first; the largest first take 6
+
+
+BARRIER = """func.func @main(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = stablehlo.sine %x : tensor<8x8xf32>
+  %1 = stablehlo.dot_general %y, %0, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2:3 = stablehlo.optimization_barrier %x, %1, %z : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+  %3 = stablehlo.sine %2#0 : tensor<8x8xf32>
+  %4 = stablehlo.dot_general %y, %3, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2#1, %4 : tensor<8x8xf32>, tensor<8x8xf32>
+}"""
+
+
+def test_what_follows_a_barrier_is_computed_again_after_all_that_the_barrier_reads() -> None:
+    assert names(BARRIER).count("sine") == 2
+    block = fuse(lower(flatten(described(BARRIER), XLA_ON_CPU), XLA_ON_CPU), XLA_ON_CPU)
+    kernels = [kernel.root.kind.name.partition(".")[2] for kernel in block.kernels]
+    assert kernels == ["sine", "dot_general", "sine", "dot_general"]
+    first, product, again, _ = block.kernels
+    assert again.reads == first.reads  # the barrier takes no memory
+    assert again.needs == (
+        *first.reads,
+        *first.reads,
+        *product.writes,
+    )  # without %z: nothing reads it after the barrier
+    assert _in_order(block) == [0, 1, 2, 3]
+    assert _in_order(block._replace(kernels=tuple([one._replace(waits=()) for one in block.kernels]))) == [0, 2, 1, 3]
+
+
+def _in_order(block: Kernels) -> list[int]:
+    """The places of kernels in the order in which XLA for CPUs runs them."""
+    writes = [kernel.writes for kernel in block.kernels]
+    return [writes.index(one.writes) for one in ordered(block.kernels, Order.BREADTH, len, set(), block.arguments)]
+
+
+ALL_REDUCE = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: tensor<8xTYPE>) -> tensor<8xTYPE> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}]>] out_shardings=[<@mesh, [{}]>] manual_axes={"x"}
+      (%a: tensor<8xTYPE>) {
+    %1 = "stablehlo.all_reduce"(%a) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+    ^bb0(%b: tensor<TYPE>, %c: tensor<TYPE>):
+      %2 = stablehlo.add %b, %c : tensor<TYPE>
+      stablehlo.return %2 : tensor<TYPE>
+    }) : (tensor<8xTYPE>) -> tensor<8xTYPE>
+    sdy.return %1 : tensor<8xTYPE>
+  } : (tensor<8xTYPE>) -> tensor<8xTYPE>
+  return %0 : tensor<8xTYPE>
+}"""
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "f64", "i16"])
+def test_short_floats_of_several_devices_are_added_in_f32(dtype: str) -> None:
+    flat = lower(flatten(described(ALL_REDUCE.replace("TYPE", dtype)), XLA_ON_CPU), XLA_ON_CPU)
+    found = [(one.op.kind.name.partition(".")[2], one.op.kind.results[0].dtype) for one in flat.body.ops]
+    short = [("convert", "f32"), ("all_reduce", "f32"), ("convert", dtype)]
+    assert found == (short if dtype in ("bf16", "f16") else [("all_reduce", dtype)])
+    assert all(tensor.bytes == 32 for one in flat.body.ops for tensor in one.op.kind.results if tensor.dtype == "f32")
+
+
+REDUCE = """func.func @main(%x: tensor<8x8xf32>) -> tensor<8xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.negate %x : tensor<8x8xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+    : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+
+
+def test_a_sum_of_negatives_is_the_negative_of_a_sum() -> None:
+    assert names(REDUCE) == ["constant", "reduce", "negate"]
+    assert names(REDUCE.replace("stablehlo.add", "stablehlo.maximum")) == ["constant", "negate", "reduce"]
+
+
+@pytest.mark.parametrize(
+    "left, right, dims, copies",
+    [
+        ("4x2x3xf32", "4x3x5xf32", "batching_dims = [0] x [0], contracting_dims = [2] x [1]", 0),
+        ("4x2x3xf32", "4x5x3xf32", "batching_dims = [0] x [0], contracting_dims = [2] x [2]", 0),
+        ("4x3x2xf32", "4x5x3xf32", "batching_dims = [0] x [0], contracting_dims = [1] x [2]", 0),
+        ("2x4x3xf32", "4x5x3xf32", "batching_dims = [1] x [0], contracting_dims = [2] x [2]", 1),
+        ("4x2x3xf32", "5x4x3xf32", "batching_dims = [0] x [1], contracting_dims = [2] x [2]", 1),
+    ],
+)
+def test_products_read_each_matrix_of_a_batch_as_it_is_or_transposed(
+    left: str, right: str, dims: str, copies: int
+) -> None:
+    assert names(product(left, right, "4x2x5xf32", dims)) == ["transpose"] * copies + ["dot_general"]
