@@ -45,7 +45,9 @@ def test_estimates_of_random_programs_are_the_same() -> None:
     assert found.count("equal") > 0.8 * len(found)
 
 
-@pytest.mark.parametrize("axes", ['"model"', '"model", "data"', '"data", "model"', '"model":(1)2', '"model":(2)2, "data"'])
+@pytest.mark.parametrize(
+    "axes", ['"model"', '"model", "data"', '"data", "model"', '"model":(1)2', '"model":(2)2, "data"']
+)
 @pytest.mark.parametrize("rows", [(0, 1), (1, 2), (3, 4), (0, 2)])
 def test_a_slice_that_is_needed_whole_is_not_estimated_alone(axes: str, rows: tuple[int, int]) -> None:
     """The slice sums on every device instead of gathering, but only if its neighbour needs all of the dimension."""
