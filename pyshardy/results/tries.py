@@ -33,7 +33,7 @@ class Tries:
         self._states: dict[Hashable, Trial | None] = {_key(before.sharded.editing): None}
 
     def __call__(self, edit: Edit) -> Trial | None:
-        """The cost with an annotation; None if the program sends no less with it, or cannot be partitioned."""
+        """The cost with an annotation; None if that is no better, or if the program cannot be partitioned with it."""
         if edit not in self._edits:
             self._edits[edit] = self._try(edit)
         return self._edits[edit]
