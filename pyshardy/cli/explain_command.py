@@ -47,6 +47,7 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
 
     with stage("partitioning"), naming(source):
         result = partition(module, propagate_options=options)
+    with stage("trying other annotations"), naming(source):
         hints = {story.reason: story.hint for story in result.hints()}
         stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
     lines = [f"{number}. {story}" for number, story in enumerate(stories, 1)]

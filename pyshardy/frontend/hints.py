@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.text import format_bytes, quote
-from pyshardy.errors import ShardyError
 from pyshardy.explain.alike import common, general
 from pyshardy.explain.collectives import Found
 from pyshardy.explain.conflicts import Mismatch, clashing
@@ -62,7 +61,18 @@ class Trial(NamedTuple):
     outputs: Sequence[InterfaceTensor]
 
 
-def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Callable[[Edit], Trial]) -> str | None:
+def is_better(sent_bytes: int, work: float, now: Trial) -> bool:
+    """Whether a program sends less than it does now, without more work.
+
+    >>> is_better(10, 104, Trial(20, 0, 100, (), ())), is_better(10, 106, Trial(20, 0, 100, (), ()))
+    (True, False)
+    """
+    return sent_bytes < now.sent_bytes and work <= MORE_WORK * now.work
+
+
+def hint_for(
+    why: Why, found: Found, before: Module, now: Trial, trial_of: Callable[[Edit], Trial | None]
+) -> str | None:
     """Of the annotations that affect a collective, the one that makes the program send least; None if none helps.
 
     Args:
@@ -70,18 +80,14 @@ def hint_for(why: Why, found: Found, before: Module, now: Trial, partition: Call
         found: The collective with its causes.
         before: The program as the user gave it.
         now: Its current cost.
-        partition: Partitions a program with another annotation.
+        trial_of: The cost with another annotation; None if that is no better.
     """
-    best: tuple[int, Edit, Trial] | None = None
-    for edit in list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]:
-        try:
-            trial = partition(edit)
-        except ShardyError:
-            continue
-        is_good = trial.sent_bytes < now.sent_bytes and trial.work <= MORE_WORK * now.work
-        if is_good and (best is None or trial.sent_bytes < best[0]):
-            best = trial.sent_bytes, edit, trial
-    return None if best is None else _text(best[1], now, best[2])
+    edits = list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]
+    tried = [(edit, trial) for edit in edits if (trial := trial_of(edit)) is not None]
+    if not tried:
+        return None
+    edit, then = min(tried, key=lambda one: one[1].sent_bytes)
+    return _text(edit, now, then)
 
 
 def work_of(root: Op) -> float:

@@ -104,7 +104,9 @@ class _Isolation:
         version = self.found[maker]
         if version is None or version.taken:
             return False
-        return self.given.isdisjoint(maker.operands) and not from_slice(maker, self.skeleton)
+        if maker.op.name == _SLICE or from_slice(maker, self.skeleton):
+            return False
+        return self.given.isdisjoint(maker.operands)
 
 
 def handed_on(entry: Entry, shardings: Shardings) -> list[Shardings]:

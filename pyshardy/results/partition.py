@@ -34,7 +34,7 @@ from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
-    from pyshardy.explain.collectives import CollectiveStory
+    from pyshardy.explain.collectives import CollectiveStory, Found
     from pyshardy.explain.why import Why
     from pyshardy.report.values import Values
     from pyshardy.runtime.executable import Executable
@@ -116,35 +116,35 @@ class Partition(ProgramResult):
     @cached_property
     def collectives(self) -> tuple[CollectiveStory, ...]:
         """Every collective with its reason in one sentence, largest traffic first; equal ones are merged."""
+        return tuple(found.story for found in self._told)
+
+    @cached_property
+    def _told(self) -> Sequence[Found]:
+        """The same, with the causes of each."""
         from pyshardy.explain.collectives import tell
 
-        return tuple(found.story for found in tell(self.why, self.traffic.collectives))
+        return tell(self.why, self.traffic.collectives)
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
 
-        Each annotation is tried: `hints` partitions the program with it.
+        Each annotation is tried: `hints` partitions the program with it, at most four times per conflict. Annotations
+        that propagate to the same shardings are tried once, and those that change no sharding are not tried.
 
         Args:
             most: The number of conflicts to look for hints for.
         """
-        from pyshardy.explain.collectives import tell
-        from pyshardy.frontend.hints import Edit, Trial, hint_for, work_of
-        from pyshardy.results.edit import edited_result
+        from pyshardy.frontend.hints import hint_for
+        from pyshardy.results.tries import Tries
 
-        def trial(found: Partition) -> Trial:
-            sent = found.traffic.sent_bytes_per_device
-            return Trial(sent, found.bytes_per_device, work_of(found.module.root), found.inputs, found.outputs)
-
-        def try_out(edit: Edit) -> Trial:
-            return trial(edited_result(self, [(edit.kind, index, edit.sharding) for index in edit.indices]).result)
-
-        why, now = self.why, trial(self)
-        stories = [one for one in tell(why, self.traffic.collectives) if any(cause.mismatch for cause in one.causes)]
-        conflicts = {one.story.reason: one for one in reversed(stories)}
-        hints = [
-            (one.story, hint_for(why, one, self.before, now, try_out)) for one in [*conflicts.values()][::-1][:most]
-        ]
+        stories = [one for one in self._told if any(cause.mismatch for cause in one.causes)]
+        conflicts: dict[str, Found] = {}
+        for one in stories:
+            conflicts.setdefault(one.story.reason, one)
+        if not conflicts:
+            return ()
+        tries, largest = Tries(self), list(conflicts.values())[:most]
+        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries)) for one in largest]
         return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
 
     @cached_property

@@ -45,6 +45,25 @@ def test_estimates_of_random_programs_are_the_same() -> None:
     assert found.count("equal") > 0.8 * len(found)
 
 
+@pytest.mark.parametrize(
+    "axes", ['"model"', '"model", "data"', '"data", "model"', '"model":(1)2', '"model":(2)2, "data"']
+)
+@pytest.mark.parametrize("rows", [(0, 1), (1, 2), (3, 4), (0, 2)])
+def test_a_slice_that_is_needed_whole_is_not_estimated_alone(axes: str, rows: tuple[int, int]) -> None:
+    """The slice sums on every device instead of gathering, but only if its neighbour needs all of the dimension."""
+    first, last = rows
+    count = (last - first) * 80
+    found = verdict(f"""
+    sdy.mesh @mesh = <["data"=2, "model"=4]>
+    func.func @main(%a: tensor<4x80xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{{axes}}}, {{}}]>}}) -> tensor<{count}xf32> {{
+      %0 = stablehlo.slice %a [{first}:{last}, 0:80] : (tensor<4x80xf32>) -> tensor<{last - first}x80xf32>
+      %2 = stablehlo.reshape %0 : (tensor<{last - first}x80xf32>) -> tensor<{count}xf32>
+      %3 = stablehlo.tanh %2 : tensor<{count}xf32>
+      return %3 : tensor<{count}xf32>
+    }}""")
+    assert found == "equal"
+
+
 def small_example() -> tuple[Program, Program]:
     propagation = pyshardy.propagate(pyshardy.load(example.lower(example.Config(layers=2))))
     part = pyshardy.partition(propagation)

@@ -65,6 +65,22 @@ for _direction in ("EQ", "NE", "LT"):
             f"%0 = stablehlo.compare {_direction}, %a, %s : (<4xb>, <4xb>) -> <4xb>",
             "%0 : <4xb>",
         )
+for _op in ("add", "maximum", "minimum", "multiply"):
+    for _operands in ("%a, %b", "%a, %a", "%a, %s", "%s, %a", "%n, %a", "%a, %m"):
+        _case(
+            f"{_op} of truth values {_operands}",
+            "%a: <4xb>, %b: <4xb>",
+            "%s = stablehlo.constant dense<true> : <4xb>\n%n = stablehlo.constant dense<false> : <4xb>\n"
+            "%m = stablehlo.constant dense<[true, false, true, false]> : <4xb>\n"
+            f"%0 = stablehlo.{_op} {_operands} : <4xb>",
+            "%0 : <4xb>",
+        )
+    _case(
+        f"{_op} of truth values in a reduction",
+        "%a: <4xb>, %b: <b>",
+        f"%0 = stablehlo.reduce(%a init: %b) applies stablehlo.{_op} across dimensions = [0] : (<4xb>, <b>) -> <b>",
+        "%0 : <b>",
+    )
 _case("select the same", "%p: <4xb>, %a: <4xf>", "%0 = stablehlo.select %p, %a, %a : <4xb>, <4xf>", "%0 : <4xf>")
 _case(
     "select by what is negated and broadcast",

@@ -72,6 +72,15 @@ def test_exponentials_of_complex_numbers_are_not_written_out() -> None:
     assert [op.name for op in ops_in(converted(text).root)].count("stablehlo.complex") == 1
 
 
+def test_sums_of_constant_truth_values_are_true_where_one_of_them_is() -> None:
+    """A known difference: docs/differences.md."""
+    text = "func.func @main() -> T { %c = stablehlo.constant dense<[true, false]> : T "
+    text += "%0 = stablehlo.add %c, %c : T return %0 : T }"
+    text = text.replace("T", "tensor<2xi1>")
+    assert "dense<[true, false]>" in ours(text).text()
+    assert "dense<false>" in converted(text).text()
+
+
 def test_a_wrong_answer_is_noticed() -> None:
     text = text_of("broadcasts")
     assert (

@@ -102,6 +102,12 @@ def expand_convert(op: Op, attrs: AttrTable) -> None:
     _replace(op, builder.compare("NE", operand, builder.splat(zero_text(operand.type.element), operand.type)))
 
 
+def expand_add(op: Op, attrs: AttrTable) -> None:
+    """A sum of truth values becomes an `or`; other arithmetic ops on them stay as they are."""
+    if op.result.type.element == "i1":
+        _replace(op, Op("stablehlo.or", op.operands, [op.result.type], op.attrs, 0, op.place).insert_before(op).result)
+
+
 def expand_all_to_all(op: Op, attrs: AttrTable) -> None:
     """HLO splits and concatenates along one dimension, so the parts are moved to the other dimension by a transpose."""
     split, joined, count = (op.attrs[name].value for name in ("split_dimension", "concat_dimension", "split_count"))
@@ -127,6 +133,7 @@ def expand_all_to_all(op: Op, attrs: AttrTable) -> None:
 _EXPANSIONS: dict[str, Any] = {
     CONSTANT: expand_constant,
     _BROADCAST: expand_broadcast,
+    "stablehlo.add": expand_add,
     "stablehlo.all_to_all": expand_all_to_all,
     "stablehlo.clamp": expand_clamp,
     "stablehlo.convert": expand_convert,
