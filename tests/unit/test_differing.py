@@ -43,10 +43,13 @@ def test_results_are_compared_as_they_are() -> None:
 
 
 def test_annotations_need_a_program() -> None:
-    with pytest.raises(UsageError, match="got annotations alone, needed a result or a program among them, or program="):
+    with pytest.raises(
+        UsageError,
+        match="got annotations alone, needed a program or a result as one of the two, or the argument program",
+    ):
         pyshardy.diff({"arg0": "x"}, {"arg0": None})
 
 
 def test_a_program_beside_two_programs_is_refused() -> None:
-    with pytest.raises(UsageError, match="needed it for annotations alone"):
+    with pytest.raises(UsageError, match="needed the argument program only together with annotations"):
         pyshardy.diff(PROGRAM, WITHOUT, program=pyshardy.load(WITHOUT))

@@ -51,17 +51,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "the same in notation": (
         lambda: pyshardy.parse_sharding('<mesh<["x"=2]>, [{"y"}]>'), 'got unknown axis name "y", needed one of'
     ),
-    "a dimension of a number": (lambda: pyshardy.DimSharding(5), "got 5, needed a list of axes"),
+    "a dimension of a number": (lambda: pyshardy.DimSharding(5), "got an int, needed a list of axes"),
     "a dimension of numbers": (lambda: pyshardy.DimSharding([5]), "got 5 as an axis"),
     "a dimension of a tuple of numbers": (lambda: pyshardy.DimSharding((5,)), "got 5 as an axis"),
     "a dimension of lists": (lambda: pyshardy.DimSharding([["x"]]), r"got \['x'\] as an axis"),
     "a dimension of text": (lambda: pyshardy.DimSharding("xy"), r"got the string 'xy', .*\n  try: \['xy'\]"),
     "an axis without a name": (lambda: pyshardy.AxisRef(5), "got name 5, needed a string"),
-    "a mesh of a number": (lambda: pyshardy.Mesh(5), "got 5 for axes, needed names with sizes"),
-    "a mesh of text": (lambda: pyshardy.Mesh("x=2"), "got 'x=2' for axes, needed names with sizes"),
+    "a mesh of a number": (lambda: pyshardy.Mesh(5), "got an int, needed names with sizes"),
+    "a mesh of text": (lambda: pyshardy.Mesh("x=2"), "got 'x=2', needed names with sizes"),
     "a mesh of names": (lambda: pyshardy.Mesh(["xy"]), "got 'xy' among the axes"),
     "a mesh of triples": (lambda: pyshardy.Mesh([("x", 2, 3)]), r"got \('x', 2, 3\) among the axes"),
-    "a mesh of a list": (lambda: pyshardy.Mesh({"x": [2]}), "needed names, sizes and ids"),
+    "a mesh of a list": (lambda: pyshardy.Mesh({"x": [2]}), "as axes, needed a value that does not change"),
     "a mesh of a number as a name": (lambda: pyshardy.Mesh({3: 2}), "got axis name 3, needed a string"),
     "one device id": (lambda: pyshardy.Mesh({"x": 2}, 5), "needed names, sizes and ids"),
     "a strategy that there is not": (

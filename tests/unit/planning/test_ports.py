@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyshardy
-from pyshardy.planning import _let_go, _patterns, _rank
+from pyshardy.planning.options import rank
+from pyshardy.planning.ports import _patterns, let_go
 from pyshardy.report.plan import PlanRow
 
-from .test_searching import PROGRAM
+from ..test_searching import PROGRAM
 
 
 def row() -> PlanRow:
@@ -25,7 +26,7 @@ def test_what_fits_comes_first_then_what_is_fast_then_what_is_small() -> None:
         replace(one, fits=False, seconds=0.5, bytes=200),
         replace(one, fits=False, seconds=0.1, bytes=300),
     ]
-    assert sorted([*others, best], key=_rank) == ranked
+    assert sorted([*others, best], key=rank) == ranked
 
 
 def test_layers_share_a_pattern_only_if_all_of_them_are_meant() -> None:
@@ -42,6 +43,6 @@ def test_shardings_that_are_not_kept_go() -> None:
     def sharded(kept: pyshardy.Module) -> list[bool]:
         return ["sdy.sharding" in part for part in kept.text().split("@main(")[1].split("->")[0].split("%arg1")]
 
-    assert sharded(_let_go(module, True)) == [True, True]
-    assert sharded(_let_go(module, False)) == [False, False]
-    assert sharded(_let_go(module, ["arg1"])) == [False, True]
+    assert sharded(let_go(module, True)) == [True, True]
+    assert sharded(let_go(module, False)) == [False, False]
+    assert sharded(let_go(module, ["arg1"])) == [False, True]
