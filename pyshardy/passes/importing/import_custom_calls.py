@@ -113,7 +113,10 @@ def _number(call: Op, name: str) -> int:
     match = _INTEGER.fullmatch(text)
     if match is None:
         raise PassError(call, f"has {name} = '{text}', and needs a number")
-    return int(match[1])
+    number = int(match[1])
+    if not -(2**63) <= number < 2**63:
+        raise PassError(call, f"has {name} = '{text}', and needs a number of 64 bits")
+    return number
 
 
 def _direction(call: Op) -> int:

@@ -37,3 +37,10 @@ func.func @main(%x: tensor<8xf32>) {
   %0 = stablehlo.custom_call @xla.sdy.ShardingGroup(%x) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "5"}} : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+func.func @main(%x: tensor<8xf32>) {
+  // expected-error@+1 {{'stablehlo.custom_call' op has xla.sdy.sharding_group_id = '9223372036854775808 : i64', and needs a number of 64 bits}}
+  stablehlo.custom_call @xla.sdy.ShardingGroup(%x) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "9223372036854775808 : i64"}} : (tensor<8xf32>) -> ()
+  return
+}
