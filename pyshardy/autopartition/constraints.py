@@ -1,4 +1,4 @@
-"""Constraints of values in between: what may be tried, and the search for those that make a step faster."""
+"""The search for constraints of intermediate values that make a step faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Site(NamedTuple):
         number: The position in the list of values.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
-        bytes: Of all that it stands for, as a whole.
+        bytes: The unsharded size of all values that it stands for.
         dims: The axes that propagation gives it.
     """
 
@@ -43,15 +43,15 @@ ConstraintPrice = Callable[[Constrained], "Quick | None"]
 
 @dataclass
 class ConstraintSearch:
-    """A search for constraints, with the shardings of inputs and outputs as they are.
+    """A search for constraints. The shardings of inputs and outputs stay as they are.
 
     Attributes:
         axes: Names and sizes of the mesh axes.
         price: The careful estimate.
-        score: What is to be small, as for the shardings of inputs.
-        until: When it ends, by `time.monotonic`.
-        most: After so many candidates.
-        tries: How many there were.
+        score: The quantity to minimize, as for the shardings of inputs.
+        until: The time at which it ends, by `time.monotonic`.
+        most: The largest number of candidates.
+        tries: The number of candidates so far.
         best: The best constraints so far.
     """
 
@@ -65,7 +65,7 @@ class ConstraintSearch:
     quick: Quick | None = None
 
     def run(self, sites: Sequence[Site]) -> None:
-        """Constrain values that are alike together, then each alone, wherever it gains; then leave out what does not.
+        """Constrain groups of like values, then single values, and keep each gain; then remove those without gain.
 
         Args:
             sites: The values.
@@ -81,7 +81,7 @@ class ConstraintSearch:
         self.prune()
 
     def prune(self) -> None:
-        """Leave out what gains nothing."""
+        """Remove constraints that gain nothing."""
         for number in [*self.best]:
             rest = {other: dims for other, dims in self.best.items() if other != number}
             found = self.price(rest)
@@ -89,7 +89,7 @@ class ConstraintSearch:
                 self.best, self.quick = rest, found
 
     def evaluate(self, constrained: Constrained) -> Quick | None:
-        """The careful estimate, which is counted."""
+        """The careful estimate, counted as a candidate."""
         self.tries += 1
         return self.price(constrained)
 

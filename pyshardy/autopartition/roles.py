@@ -1,4 +1,4 @@
-"""What people let a mesh axis do: split the batch, split weights inside of layers, split sequences."""
+"""The roles that experts give to a mesh axis: split the batch, weights inside layers, or sequences."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DEEP: Final = 4
 
 
 class Style(NamedTuple):
-    """A way to split weights inside of layers.
+    """A way to split weights inside layers.
 
     Attributes:
-        width: The class that layers hand on, which stays whole.
+        width: The class of the features between layers, which stays whole.
         is_strict: Whether a weight stays whole if the dimension that belongs to it does not divide, as where there are
             fewer heads than devices; else it is split along another one.
         is_last: Whether of a weight that has a class twice the last dimension is split: columns, not rows.
@@ -30,7 +30,7 @@ class Style(NamedTuple):
     is_first_choice: bool = True
 
     def name(self, space: Space) -> str:
-        """What is special about it."""
+        """How it differs from the plain way."""
         found = " along columns" if self.is_last else ""
         if not self.is_strict:
             found += " along what divides"
@@ -40,7 +40,7 @@ class Style(NamedTuple):
 
 
 def styles(space: Space) -> Iterator[Style]:
-    """The ways to split weights, the plain ones first."""
+    """The ways to split weights, the simplest first."""
     has_twice = any(len({group for group, _ in one.places}) < len(one.places) for one in space.classes)
     first = width_class(space)
     widths = dict.fromkeys((first, _commonest(space, split_classes(space)), handed_class(space)))
@@ -49,7 +49,7 @@ def styles(space: Space) -> Iterator[Style]:
 
 
 def class_name(space: Space, number: int) -> str:
-    """A class by one of its dimensions."""
+    """The name of a class: one of its dimensions."""
     group, dim = space.classes[number].places[0]
     return f"dimension {dim} of {space.groups[group].name}"
 
@@ -68,7 +68,7 @@ def split_classes(space: Space) -> list[int]:
 
 
 def width_class(space: Space) -> int | None:
-    """The width of what layers hand on: the class that most weights have, or that inputs have where layers are few."""
+    """The class of the features between layers: that of most weights, or of the inputs if there are few layers."""
     common = _commonest(space, split_classes(space))
     if common is None or _count(space, common) >= _DEEP:
         return common
@@ -76,7 +76,7 @@ def width_class(space: Space) -> int | None:
 
 
 def handed_class(space: Space) -> int | None:
-    """The class that inputs with the batch have, and most weights of those: the width of what goes into layers."""
+    """The class of the features that enter the layers: of those of inputs with the batch, the one of most weights."""
     found = [number for number in split_classes(space) if number in _of_batch(space)]
     return _commonest(space, found or split_classes(space))
 
@@ -86,13 +86,13 @@ def _commonest(space: Space, classes: Iterable[int]) -> int | None:
 
 
 def _count(space: Space, number: int) -> int:
-    """How many parameters have a class."""
+    """The number of parameters that have a class."""
     of_weights = {group for group in weights(space) if space.groups[group].twin is None}
     return len({group for group, _ in space.classes[number].places if group in of_weights})
 
 
 def _of_batch(space: Space) -> set[int]:
-    """The classes that are in inputs that have the batch."""
+    """The classes of inputs that have the batch."""
     batch = batch_class(space)
     groups = set() if batch is None else {group for group, _ in space.classes[batch].places}
     return {number for number, one in enumerate(space.classes) if any(group in groups for group, _ in one.places)}

@@ -1,4 +1,4 @@
-"""The ops of one candidate and what is sent around them, as tasks of the streams of kernels and networks."""
+"""The kernels and collectives of one candidate, as tasks of streams."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MATRIX: Final = PRODUCTS | {"stablehlo.convolution"}
 
 
 class Streams:
-    """What one candidate makes of the ops of a program, in order.
+    """The tasks of one candidate, in program order.
 
     Args:
         overlaps: Whether products and collectives are cut into pieces, so that one starts with the other's first.
 
     Attributes:
-        makers: By value the tasks that it waits for.
+        makers: For each value, the tasks that produce it.
         serial: Seconds without overlap.
         communication: Seconds of collectives.
     """
@@ -37,7 +37,7 @@ class Streams:
         self._moved: dict[tuple[int, TensorSharding | None], Tasks] = {}
 
     def add(self, static: Static, price: Price) -> None:
-        """Add an op: what is sent before, its kernel, what is sent behind."""
+        """Add an op: the collectives before it, its kernel, and the collectives after it."""
         makers, tensors, times = self.makers, static.tensors, static.times
         is_product = self.overlaps and static.kind.name in _MATRIX
         waits = [makers.get(value, ()) for value in tensors[: static.operands]]
@@ -63,13 +63,13 @@ class Streams:
                 self._overlap(end[0], done[0], one.sent)
 
     def send(self, waits: Tasks, sent: Sent, times: int) -> Tasks:
-        """Add collectives that run so often."""
+        """Add collectives that run a number of times."""
         seconds = sent.seconds * times
         self.communication += seconds
         return self._task(sent.network, seconds, waits)
 
     def end(self) -> float:
-        """How long all takes together."""
+        """The time until all tasks have ended, in seconds."""
         return run_tasks(self._tasks, self._waits, self._gains)
 
     def _task(self, stream: int, seconds: float, waits: Tasks) -> Tasks:
@@ -85,7 +85,7 @@ class Streams:
 
 
 def _joined(waits: Sequence[Tasks]) -> Tasks:
-    """All tasks of some, each once."""
+    """The union of several lists of tasks."""
     first = waits[0] if waits else ()
     if all(one is first or not one or one == first for one in waits):
         return first

@@ -1,4 +1,4 @@
-"""Mesh axes that may change places: of two assignments that differ by that alone, one is enough to look at."""
+"""Interchangeable mesh axes: the search tries one of the assignments that differ only by exchanging them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MOST: Final = 24
 
 
 class Symmetry:
-    """The axes of a space that are alike: of one size, on the same parts of networks, and named nowhere in the program.
+    """The interchangeable axes of a space: of one size, on the same networks, and named nowhere in the program.
 
     Args:
         space: The decisions.
 
     Attributes:
-        renamings: Names in each other's place, that of no change first.
+        renamings: All ways to exchange names; the identity comes first.
     """
 
     def __init__(self, space: Space) -> None:
@@ -34,11 +34,11 @@ class Symmetry:
         self._first: dict[Assignment, Assignment] = {}
 
     def first(self, assignment: Assignment) -> Assignment:
-        """The first assignment asked for that differs from this one by axes in each other's place alone."""
+        """The first assignment seen that differs from this one only by exchanged axes."""
         return self._first.setdefault(self.key(assignment), assignment)
 
     def key(self, assignment: Assignment) -> Assignment:
-        """The same for assignments that differ by axes in each other's place."""
+        """A key that is equal for assignments that differ only by exchanged axes."""
         if len(self.renamings) == 1:
             return assignment
         return min(_renamed(assignment, names) for names in self.renamings)
@@ -57,7 +57,7 @@ def _alike(space: Space) -> list[tuple[str, ...]]:
 
 
 def _named(problem: Problem) -> set[str]:
-    """The axes that shardings of the program have."""
+    """The axes in shardings of the program."""
     given: list[TensorSharding | None] = [*problem.program.shardings, *(fact.sharding for fact in problem.inputs)]
     found: set[str] = set()
     for sharding in {one for one in given if one is not None}:

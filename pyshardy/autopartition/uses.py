@@ -1,4 +1,4 @@
-"""What a program does with its inputs: which dimensions belong together, and which inputs are used alike."""
+"""How a program uses its inputs: the dimensions that belong together, and the inputs that are used alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LAYERS: Final = "layers"
 
 
 class DimUnion:
-    """The dimensions of all values, in sets that share factors of sharding rules.
+    """The dimensions of all values, in sets that are connected by factors of sharding rules.
 
     Args:
         problem: The problem.
@@ -52,7 +52,7 @@ class DimUnion:
 
 
 def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list[list[int]]:
-    """Inputs that are named alike, in groups that are also used alike.
+    """Inputs with like names, in groups of like uses.
 
     Two are not if the first op that uses each does something else with them, nor if a dimension of one belongs to
     another dimension of the other: of weights that follow each other, the columns of the first are the rows of the
@@ -87,7 +87,7 @@ def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list
 
 
 def _agree(places: set[tuple[int, int]], taken: set[tuple[int, int]]) -> bool:
-    """Whether what both have is at the same dimensions."""
+    """Whether classes that both have are at the same dimensions."""
     common = {number for number, _ in places} & {number for number, _ in taken}
     return {place for place in places if place[0] in common} == {place for place in taken if place[0] in common}
 

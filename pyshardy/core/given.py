@@ -1,4 +1,4 @@
-"""What a caller gives, as what it should be: lists, shapes, ranks and text, with an error for anything else."""
+"""Checks of what a caller passes: lists, shapes, ranks and text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_DIMENSIONS = 4096
 
 
 def as_tuple(values: Iterable[Any] | Any, doing: str, needed: str) -> tuple[Any, ...]:
-    """The values that something iterates over; text is refused.
+    """The values of an iterable, as a tuple; text is refused.
 
     Raises:
         InvalidShardingError: It cannot be iterated over.

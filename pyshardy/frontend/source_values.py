@@ -1,7 +1,8 @@
-"""Values in between by the expressions of the user's source that make them, with the gradients that go back to them.
+"""Intermediate values, with their gradients, by the expressions of the user's source that compute them.
 
-JAX differentiates a constraint into the same constraint of the gradient. So a line of source constrains, in a loaded
-module, the value wherever the line made one, also where `jax.checkpoint` computes it again, and its gradients.
+JAX differentiates a constraint into the same constraint of the gradient. So a constraint in a line of source
+applies, in a loaded module, to each value that the line computes, to its recomputation by `jax.checkpoint`, and to its
+gradients.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class Use(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A value that an expression made, or the gradient of one.
+    """A value that an expression computes, or its gradient.
 
     Attributes:
         op: The number of the op that makes it.
         result: Which of its results it is.
-        uses: The uses that a constraint of it is for.
+        uses: The uses that a constraint replaces.
     """
 
     op: int
@@ -57,15 +58,15 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceValue:
-    """What one expression of the user's source makes.
+    """The values that one expression of the user's source computes.
 
     Attributes:
         span: The expression.
         function: The function it is in.
         shape: Sizes of the dimensions.
         element: MLIR's text of the element type.
-        count: How often it is made, without what is computed again.
-        made: All values that a constraint of it is for, with those computed again, and the gradients.
+        count: The number of values, without recomputed ones.
+        made: All values that a constraint applies to, with recomputed ones and gradients.
     """
 
     span: Span
@@ -94,9 +95,9 @@ class _Place(NamedTuple):
 
 
 def source_values(module: Module) -> list[SourceValue]:
-    """The values that a constraint in the source can be written for, in the order of the program.
+    """The values for which the source can have a constraint, in program order.
 
-    A value is left out if it is not certain which gradients belong to it, or if the expression makes several kinds.
+    A value is left out if its gradients are uncertain, or if the expression computes values of several types.
 
     Args:
         module: The result of `load`; only locations with ranges of columns name expressions.
@@ -112,7 +113,7 @@ def constrained(module: Module, constraints: Iterable[tuple[SourceValue, TensorS
     """A module with constraints on values.
 
     Args:
-        module: That of which the values were found; it does not change.
+        module: The module in which the values were found; it does not change.
         constraints: Values and their shardings.
     """
     root = module.copy_root()
@@ -171,7 +172,7 @@ class _Finder:
         return self.places[self.number[op]]
 
     def _leaving(self, number: int) -> Iterator[Value]:
-        """The results of an op that are used by what comes behind its expression."""
+        """The results of an op that ops of other expressions use."""
         role, leaf = self.places[number].role, self.places[number].leaf
         for value in self.ops[number].results:
             users = [place for place in map(self._place, value.users()) if not place.is_store]
@@ -179,7 +180,7 @@ class _Finder:
                 yield value
 
     def _made(self, value: Value, span: Span | None = None) -> Made:
-        """A value with its uses; without those of the expression itself."""
+        """A value with its uses outside its own expression."""
         uses = [(self.number[op], operand) for op, operand in value.uses]
         kept = [Use(op, operand) for op, operand in uses if span is None or self.places[op].leaf != span]
         return Made(self.number[_maker(value)], value.index, tuple(sorted(kept)))
@@ -262,7 +263,7 @@ def _start(path: Sequence[Span]) -> int:
 
 
 def first_shardings(root: Op) -> dict[tuple[Span, tuple[int, ...]], TensorSharding | None]:
-    """By expression and shape the sharding of the first value that an expression makes, in a propagated program."""
+    """The sharding of the first value of each expression and shape in a propagated program."""
     finder = _Finder(ops_in(root))
     found: dict[tuple[Span, tuple[int, ...]], TensorSharding | None] = {}
     for span, members in finder.groups.items():

@@ -1,1 +1,1 @@
-"""One search over one mesh: the order of estimates, the constraints, and what is said of the plan."""
+"""One search over one mesh: the order of estimates, the constraints, and the texts of the plan."""

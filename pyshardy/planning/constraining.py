@@ -1,4 +1,4 @@
-"""The constraints of a plan: looked for when the shardings of inputs are found, on the careful estimate."""
+"""The constraints of a plan. The search looks for them after the shardings of inputs, with the careful estimate."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Named(NamedTuple):
 
 
 def named_values(module: Module) -> list[Named]:
-    """The largest values of a program that a statement assigns or returns; of files that cannot be read, all.
+    """The largest values that statements assign or return; all values, for files that cannot be read.
 
     Args:
         module: The program.
@@ -68,7 +68,7 @@ def with_constraints(module: Module, values: Sequence[Named], chosen: Constraine
     Args:
         module: The program that the values are of.
         values: The values.
-        chosen: The axes by the position of a value.
+        chosen: The axes of values, by position.
         mesh: The name of the mesh.
     """
     pairs = [(values[place].value, sharding_of(dims, mesh)) for place, dims in sorted(chosen.items())]
@@ -76,7 +76,7 @@ def with_constraints(module: Module, values: Sequence[Named], chosen: Constraine
 
 
 def sharding_of(dims: Dims, mesh: str) -> TensorSharding:
-    """The sharding of axes, closed."""
+    """The closed sharding with these axes."""
     return TensorSharding(mesh, [list(axes) for axes in dims])
 
 
@@ -134,9 +134,9 @@ class Constraining:
         module: The program.
         mesh: The name of its mesh.
         space: The decisions on inputs.
-        layered: Makes what prices candidates of a module; None if it does not take it.
-        borders: The shardings of inputs and outputs of an assignment, by position.
-        annotated: The program with these.
+        layered: Makes the estimator of a module; None for a module that it does not support.
+        borders: Gives the shardings of inputs and outputs of an assignment, by position.
+        annotated: Gives the program with these shardings.
         limits: When it ends.
     """
 
@@ -155,11 +155,11 @@ class Constraining:
         self._latest: tuple[object, LayeredCandidates | None] = (None, None)
 
     def run(self, assignments: Iterable[Assignment], quick: Mapping[Assignment, Quick | None]) -> Result | None:
-        """The best of some shardings of inputs, each with the constraints that gain; None if none has any.
+        """The best of some shardings of inputs with their constraints; None if no constraint gains.
 
         Args:
             assignments: The shardings of inputs.
-            quick: Quick estimates of others, by which those near to the best are tried.
+            quick: Quick estimates, which order the neighbors of the best assignment.
         """
         found = [result for result in map(self._constrained, assignments) if result is not None]
         best = min(found, key=lambda result: self._score(result.quick), default=None)
@@ -180,7 +180,7 @@ class Constraining:
         return Result(assignment, search.best, search.quick) if search.best and search.quick is not None else None
 
     def _refined(self, result: Result, quick: Mapping[Assignment, Quick | None]) -> Result:
-        """With the same constraints the best of what is near to the shardings of the inputs."""
+        """The best neighbor of the shardings of the inputs, with the same constraints."""
         explorer = Explorer(self.space, self.limits, None, lambda assignment: self.price(assignment, result.chosen))
         explorer.evaluate(result.assignment)
         explorer.climb(quick)
@@ -215,7 +215,7 @@ class Constraining:
         return with_constraints(self.annotated(result.assignment), self.values, result.chosen, self.mesh)
 
     def plan_constraints(self, result: Result) -> tuple[PlanConstraint, ...]:
-        """Constraints as a plan has them, each with what it is worth."""
+        """The constraints of a plan, each with its gain."""
         return tuple(self._plan_constraint(result, place) for place in sorted(result.chosen))
 
     def _plan_constraint(self, result: Result, place: int) -> PlanConstraint:

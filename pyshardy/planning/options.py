@@ -1,4 +1,4 @@
-"""What a search is told beside the program."""
+"""The options of a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CANDIDATES = 2000
 
 @dataclass(frozen=True)
 class Options:
-    """What a search is told beside the program.
+    """The options of a search.
 
     Attributes:
         hardware: The chip.
@@ -28,7 +28,7 @@ class Options:
         limit: Bytes that a device may use.
         budget_s: How long the search may take.
         candidates: How many candidates it may look at.
-        seed: Of what it chooses at random.
+        seed: The seed of random choices.
         constraints: Whether values in between may be constrained.
     """
 
@@ -54,5 +54,5 @@ class Options:
 
 
 def rank(row: PlanRow) -> tuple[bool, float, float]:
-    """What fits comes first, then what is fast; of what does not fit, what comes closest."""
+    """A sort key: plans that fit come first, by time; then the others, by how close they come."""
     return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)

@@ -1,4 +1,4 @@
-"""The shardings of inputs and outputs: those that a search lets go, and those that it found, by name."""
+"""The shardings of inputs and outputs: those that a search drops, and those that it found, by name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def plan_specs(
 
 
 def _patterns(members: Sequence[str], names: Sequence[str]) -> list[tuple[str, int]]:
-    """The fewest names that stand for exactly these."""
+    """The fewest patterns that stand for exactly these names."""
     if not members:
         return []
     pattern = re.sub(r"\[\d+\]", "[*]", members[0])

@@ -1,4 +1,4 @@
-"""One search over one mesh: what is estimated when, and the plan that comes out."""
+"""One search over one mesh: the order of estimates, and the plan."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class Search:
     """One search over one mesh.
 
     Attributes:
-        explorer: Looks at many candidates by quick estimates.
-        checker: Looks at the best of them, and at what is near to these, by the estimate of `LayeredCandidates`.
-        wholes: What was partitioned, with what `pyshardy.cost` says of it; None if it cannot be.
+        explorer: Compares many candidates by quick estimates.
+        checker: Compares the best of them and their neighbors by the estimate of `LayeredCandidates`.
+        wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
     """
 
     module: Module

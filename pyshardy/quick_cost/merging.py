@@ -1,7 +1,7 @@
-"""Equal constants, and equal broadcasts of one scalar, of which candidates have one, if they are sharded alike.
+"""Merges equal constants, and equal broadcasts of one scalar, that have the same sharding in a candidate.
 
-`sdy-constant-or-scalar-merger` merges them behind propagation. What it merges depends on shardings, so that it cannot
-run once for all candidates.
+`sdy-constant-or-scalar-merger` merges them after propagation. The result depends on shardings, so it cannot run
+once for all candidates.
 
 Source: docs/semantics/export.md#sdy-constant-or-scalar-merger
 """
@@ -20,7 +20,7 @@ _MOST_KEPT: Final = 16
 
 
 class Merging:
-    """Merges what candidates have twice.
+    """Merges equal constants and broadcasts of candidates.
 
     Args:
         skeleton: The program, where nothing is merged.
@@ -32,7 +32,7 @@ class Merging:
         self._merged: dict[tuple[tuple[int, int], ...], Skeleton] = {}
 
     def merged(self, shardings: Sequence[TensorSharding | None]) -> Skeleton:
-        """The program with one op in the place of those that are equal.
+        """The program with one op for each set of equal ones.
 
         Args:
             shardings: The sharding of every value, as propagation found it.
@@ -67,7 +67,7 @@ def _is_scalar(entry: Entry) -> bool:
 
 
 def with_twins(skeleton: Skeleton, twins: Mapping[int, int]) -> Skeleton:
-    """A program without some ops, of whose results others are used.
+    """A program without some ops, whose results are replaced by equal ones.
 
     Args:
         skeleton: The program; it does not change.

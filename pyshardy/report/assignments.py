@@ -1,4 +1,4 @@
-"""Assignments and returned values in Python files: what a constraint can be written behind."""
+"""Assignments and returned values in Python files, where constraints can be written."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Span(NamedTuple):
     Attributes:
         file: The file.
         line: The first line, from 1.
-        column: The column there where it begins, from 0.
+        column: The column of its beginning in that line, from 0.
         end_line: The last line.
-        end_column: The column there behind its end.
+        end_column: The column after its end in that line.
     """
 
     file: str
@@ -41,12 +41,12 @@ class Assignment(NamedTuple):
     """A statement that gives one value a name, or returns it.
 
     Attributes:
-        name: The name; "" where it is returned.
+        name: The name; "" for a returned value.
         span: The expression.
         line: The first line of the statement.
         end_line: Its last line.
         column: Where it begins.
-        is_alone: Whether nothing else stands on these lines.
+        is_alone: Whether the lines hold no other statement.
     """
 
     name: str
@@ -58,13 +58,13 @@ class Assignment(NamedTuple):
 
 
 def read_lines(file: str) -> list[str]:
-    """The lines of a Python file or of a notebook's cell, with their ends; none if it cannot be read."""
+    """The lines of a Python file or of a notebook's cell, with line ends; empty if it cannot be read."""
     linecache.checkcache(file)
     return linecache.getlines(file)
 
 
 def assignments(file: str, lines: list[str]) -> dict[Span, Assignment]:
-    """The assignments to a name, and the returned values, by the expression; none of a file that is no Python.
+    """The assignments to a name and the returned values, by expression; empty for a file that is not Python.
 
     Args:
         file: The file.

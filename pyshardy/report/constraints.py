@@ -1,4 +1,4 @@
-"""The constraints of a plan: which value, where in the source, how it is to be sharded, and why."""
+"""The constraints of a plan: the value, its place in the source, its sharding, and the reason."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pyshardy.report.summary import format_bytes
 
 @dataclass(frozen=True, slots=True)
 class PlanConstraint:
-    """The sharding of a value in between, for `jax.lax.with_sharding_constraint`.
+    """The sharding of an intermediate value, for `jax.lax.with_sharding_constraint`.
 
     Attributes:
         name: The variable that the value is assigned to; "" if it is returned, or if the source cannot be read.
         function: The function whose line makes it.
         file: The source file.
         line: The first line of the expression that makes it, from 1.
-        column: The column there where the expression begins, from 0.
+        column: The column of its beginning in that line, from 0.
         end_line: The last line of the expression.
-        end_column: The column there behind it.
+        end_column: The column after its end in that line.
         shape: Sizes of the dimensions.
         element: MLIR's text of the element type.
-        axes: Per dimension its mesh axes, major to minor; dimensions without any are whole.
+        axes: The mesh axes of each dimension, major to minor.
         count: How many values the line makes, such as one of every layer.
         seconds: How much longer a step takes without it.
         bytes: How much more memory a device needs without it; negative if it needs less.
@@ -62,13 +62,13 @@ class PlanConstraint:
 
     @property
     def value(self) -> str:
-        """What it is, in words: "`x` of `block`"."""
+        """The value in words: "`x` of `block`"."""
         what = f"`{self.name}`" if self.name else "what the line makes"
         return f"{what} of `{self.function}`" if self.function else what
 
     @property
     def why(self) -> str:
-        """What it is worth, in words.
+        """The gain, in words.
 
         >>> PlanConstraint("x", "block", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, -1024.0).why
         'without it a step takes 10.0 ms longer, and a device needs 1.0 KiB less'
@@ -77,7 +77,7 @@ class PlanConstraint:
 
     @property
     def text(self) -> str:
-        """It as a line of source.
+        """The constraint as a line of source.
 
         >>> PlanConstraint("x", "", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, 0.0).text
         "x = jax.lax.with_sharding_constraint(x, P('data'))"
@@ -89,7 +89,7 @@ class PlanConstraint:
 
 
 def worth(seconds: float, bytes: float) -> str:
-    """What a step takes without a decision.
+    """The cost of leaving out a decision, in words.
 
     Args:
         seconds: How much longer a step takes.

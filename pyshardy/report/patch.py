@@ -1,4 +1,4 @@
-"""Constraints as a patch to the source that makes the values."""
+"""Constraints as a patch of the user's source."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pyshardy.report.places import short_path
 
 
 def patch(constraints: Sequence[PlanConstraint]) -> str:
-    """A unified diff, as `patch -p1` takes it; before it, as text, what cannot be written into a line.
+    """A unified diff for `patch -p1`, after a list of the constraints that it cannot hold.
 
-    Lines are behind assignments, and around returned values. What is in a file that cannot be read or has changed, or
-    in a statement that is more than that, is told as "after FILE:LINE: ...".
+    It adds a line after an assignment, and wraps a returned value. For other statements, and for files that cannot be
+    read or have changed, the list says "after FILE:LINE: ...".
 
     Args:
         constraints: The constraints.
@@ -79,7 +79,7 @@ def _put(lines: list[str], line: int, column: int, text: str) -> None:
 
 
 def _name_of_spec(tree: ast.Module) -> str:
-    """What the file calls `PartitionSpec`."""
+    """The name of `PartitionSpec` in the file."""
     for node in tree.body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
             if alias.name == "PartitionSpec":

@@ -17,7 +17,7 @@ _DOING = "applying constraints"
 
 
 def constrain(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
-    """A module with constraints on values in between, also where they are computed again, and on their gradients.
+    """A module with constraints on intermediate values, on their recomputations, and on their gradients.
 
     Args:
         module: The module; it has the mesh, and it does not change.
@@ -34,7 +34,7 @@ def constrain(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh)
 
 
 def _find(values: Sequence[SourceValue], constraint: PlanConstraint) -> SourceValue:
-    """The value that a constraint is of, wherever the directory of its file is."""
+    """The value of a constraint; the directory of its file may differ."""
     fitting = [
         value
         for value in values

@@ -1,4 +1,4 @@
-"""Partitions a program with other annotations, to find out what they save."""
+"""Partitions a program with other annotations, and measures what they save."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyshardy.results.partition import Partition
 class Tries:
     """Tries annotations of one program.
 
-    Annotations that propagate to the same shardings are partitioned once, and those that change no sharding never.
+    Annotations that propagate to the same shardings are partitioned once; those that change no sharding, never.
 
     Args:
         before: The program as it is.
