@@ -210,6 +210,13 @@ def test_the_order_of_sums_is_none_unless_bits_matter() -> None:
     assert difference(ONE * np.float32(1 + 1e-4), ONE)
 
 
+def test_subnormal_numbers_may_be_zeros_and_no_others() -> None:
+    zero = np.zeros(2, "float32")
+    assert not difference(np.full(2, 2.4e-44, "float32"), zero, is_exact=True)
+    assert difference(np.full(2, 1.2e-38, "float32"), zero, is_exact=True)
+    assert difference(np.full(2, 1, "int32"), np.zeros(2, "int32"), is_exact=True)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_special_numbers_count(special: float, dtype: Any) -> None:
