@@ -16,6 +16,7 @@ _SUSPECTS = (
     " : i0",  # bytecode may hold a number of no bits that is not 0
     "result_accuracy<",  # numbers that are infinite or not a number
     "!quant.",
+    "!vhlo.tuple",  # one without elements
 )
 """What stands in a text that may not be readable."""
 _EMPTY_KEY = re.compile(r'[{,] ?""(?: =|[,}])')

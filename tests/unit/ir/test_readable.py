@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 from pyshardy.cli import opt
 from pyshardy.cli.main import main
@@ -40,6 +41,13 @@ def without_bits() -> Module:
     raise AssertionError("no byte is the width of the type")
 
 
+def with_empty_tuple() -> Module:
+    """A portable artifact with a tuple without elements."""
+    module = Module.parse("func.func @main() { %0 = stablehlo.custom_call @f() : () -> tuple<> return }")
+    with module.context:
+        return Module.parse(stablehlo.serialize_portable_artifact(module.mlir, stablehlo.get_current_version()))
+
+
 UNREADABLE: dict[str, tuple[Callable[[], Module], str]] = {
     "a function without a name": (lambda: Module.parse(f'func.func @""{BODY}'), "@<<INVALID EMPTY SYMBOL>>("),
     "a call of nothing": (
@@ -50,6 +58,7 @@ UNREADABLE: dict[str, tuple[Callable[[], Module], str]] = {
     ),
     "a part of a symbol without a name": (lambda: tagged(lambda: ir.SymbolRefAttr.get(["a", ""])), "@a::@<<"),
     "a number of no bits": (without_bits, "x.tag =  : i0"),
+    "a tuple of nothing as VHLO writes it": (with_empty_tuple, '"vhlo.custom_call_v'),
     "an attribute without a name": (lambda: tagged(lambda: ir.DictAttr.get({"": ir.UnitAttr.get()})), '{""}'),
     "an entry without a name": (lambda: tagged(lambda: ir.DictAttr.get({"": ir.StringAttr.get("")})), '{"" = ""}'),
 }
