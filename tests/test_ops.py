@@ -155,6 +155,7 @@ OWN_MATTER = {
     "passes/xla/legalize_chlo.py": "what XLA renames",
     "transforms/xla/simplifications/constants.py": "how constants fold",
     "transforms/xla/simplifications/elementwise.py": "a list of simplifications",
+    "transforms/xla/simplifications/shape.py": "how reductions of constants fold",
     "transforms/xla/simplifications/table.py": "a list of simplifications",
 }
 """Files that list names of ops, and why that is no trait: nobody else asks for it."""

@@ -104,10 +104,12 @@ def gathered_experts() -> Core:
     return jax.grad(loss), args, {"in_shardings": ([(on, on)] * 2, NamedSharding(grid, P(None, "data")))}
 
 
+IS_OLD = jax.__version_info__ < (0, 12)
+"""Whether XLA is older than the one that the model of memory follows."""
 LIMITS = {
-    checkpointed_scans: 0.2,  # XLA keeps more of the padded sums
+    checkpointed_scans: 0.5 if IS_OLD else 0.2,  # XLA keeps more of the padded sums; an older one twice as much
     donated_step: 0.02,
-    short_sums: 0.02,
+    short_sums: 0.08 if IS_OLD else 0.02,
     pairwise_distances: 0.25,  # XLA sums the distances in the kernel that reads the sums
     gathered_experts: 0.02,
 }
