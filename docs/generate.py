@@ -1,11 +1,11 @@
-"""Writes what pages show of passes: `python docs/generate.py`, with names of pages only those.
+"""Writes the generated parts of pages: `python docs/generate.py`; with names of pages, only those.
 
 `docs/passes.md` comes from the pass table and the modules in `docs/examples/`. On the pages of `docs/semantics/`, a
-block of MLIR with "after `PIPELINE`" behind it, once or several times, gets what the pipeline makes of it. On all other
-pages, a block of Python with "prints" behind it gets what it prints (`executed.py`), and `docs/drawings` gets the
-drawings (`drawings.py`). A `console` block gets what its command prints, on the README too. Set
+block of MLIR followed by "after `PIPELINE`", once or several times, gets the output of the pipeline. On all other
+pages, a block of Python followed by "prints" gets its output (`executed.py`). `docs/drawings` gets the drawings
+(`drawings.py`). A `console` block gets the output of its command, on the README too. Set
 XLA_FLAGS=--xla_force_host_platform_device_count=8, for the examples that run. Examples with published packages are
-executed where these are installed (`.venv-packages`), and stay as they are elsewhere.
+executed where these are installed (`.venv-packages`), and remain unchanged elsewhere.
 """
 
 from __future__ import annotations

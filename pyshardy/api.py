@@ -89,7 +89,7 @@ def load(
         return load_traced(source, mesh, platform)
     if platform is not None:
         raise _unfit(f"platform={platform!r}", source, "a platform only for a function that is not lowered yet")
-    axes = None if mesh is None else dict(core_mesh(mesh).axes)
+    axes = _axes(mesh)
     if isinstance(source, Path) or (isinstance(source, str) and not _is_text(source)):
         allow = allow_unregistered_dialects
         return load_path(source, module=module, mesh=axes, allow_unregistered_dialects=allow, isolate=isolate)
@@ -124,6 +124,11 @@ def _load_object(source: Any, mesh: Axes) -> Module:
     )
 
 
+def _axes(mesh: Any) -> Axes:
+    """The names and sizes of the axes of a mesh of JAX or of pyshardy."""
+    return mesh if mesh is None or isinstance(mesh, str) else dict(core_mesh(mesh).axes)
+
+
 def _is_text(source: str) -> bool:
     return "\n" in source or "{" in source or source.startswith(BYTECODE_MAGIC.decode("latin1"))
 
@@ -139,7 +144,7 @@ def _bytecode(module: Any) -> bytes:
 def load_text(
     text: str | bytes,
     *,
-    mesh: Axes = None,
+    mesh: Any = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
     name: str = "the text",
@@ -165,14 +170,14 @@ def load_text(
         text = utf8_bytes(text, name)
     elif not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError("loading a module from text", got=named_type(text), needed="text or bytes")
-    return load_content(bytes(text), name, mesh, allow_unregistered_dialects, isolate)
+    return load_content(bytes(text), name, _axes(mesh), allow_unregistered_dialects, isolate)
 
 
 def load_file(
     path: str | PathLike[str],
     *,
     module: str | None = None,
-    mesh: Axes = None,
+    mesh: Any = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
 ) -> Module:
@@ -189,7 +194,7 @@ def load_file(
     if not isinstance(path, (str, PathLike)):
         raise UsageError("loading a module from a file", got=named_type(path), needed="a path")
     allow = allow_unregistered_dialects
-    return load_path(fspath(path), module=module, mesh=mesh, allow_unregistered_dialects=allow, isolate=isolate)
+    return load_path(fspath(path), module=module, mesh=_axes(mesh), allow_unregistered_dialects=allow, isolate=isolate)
 
 
 class PropagateKeywords(TypedDict, total=False):

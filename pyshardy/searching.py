@@ -19,7 +19,7 @@ from pyshardy.errors import UsageError
 from pyshardy.estimating import collective_model
 from pyshardy.frontend.annotate import core_mesh, with_mesh
 from pyshardy.ir.module import Module
-from pyshardy.planning.options import DOING, MOST_CANDIDATES, Options
+from pyshardy.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions
 from pyshardy.planning.search import Search
 from pyshardy.report.cost import format_duration
 from pyshardy.results.plan import Plan
@@ -34,7 +34,7 @@ def search(
     memory: float | None = None,
     budget_s: float = 60.0,
     seed: int = 0,
-    keep: bool | Iterable[str] = True,
+    keep: Keep = True,
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
@@ -44,31 +44,34 @@ def search(
     partitioner: Partitioner | None = None,
     **keywords: Any,
 ) -> Plan:
-    """Find shardings for the inputs of a program, and for values in between: by estimates, without the hardware.
+    """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
 
     Args:
-        program: What `load` returns or takes.
+        program: A result of `load`, or anything that `load` takes.
         example_args: For a function, its arguments, as for `load`.
-        mesh: Axes with sizes, or a mesh; by default the one that the program has.
-        devices: In the place of a mesh, how many devices there are: then the mesh is chosen as well, of one axis
-            "data" or two, "data" and "model".
+        mesh: Axes with sizes, or a mesh; by default that of the program.
+        devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", or with
+            "data" and "model".
         hardware: The chip, as for `cost`.
-        memory: Bytes that a device may use; by default what the chip has.
-        budget_s: How long the search may take, in seconds, once the program is loaded.
-        seed: Of what the search chooses at random. The same seed gives the same plan, unless time ends the search.
-        keep: Whether shardings that inputs and outputs have are kept; or the names of those that are.
+        memory: The bytes that a device may use; by default the memory of the chip.
+        budget_s: The seconds that the search may take after the program is loaded.
+        seed: The seed of random choices. The same seed gives the same plan, unless the search runs out of time.
+        keep: Whether inputs and outputs keep the shardings that they have; or the names of those that do; or the
+            shardings to keep, by name, such as `{"x": PartitionSpec("data")}`: these replace all others. Constraints of
+            values in the program always stay.
         networks: The networks of mesh axes, as for `cost`.
         shape: The dimensions of the torus, as for `cost`.
-        collectives: How collectives are priced, as for `cost`.
-        candidates: How many candidates to look at, at most; for constraints a tenth more.
-        constraints: Whether values in between may be constrained, where that makes the plan better.
-        progress: Whether to say on standard error what the best is so far; or a function that is told.
-        partitioner: A function that finds the shardings in the place of our search, as `register_partitioner` takes it.
+        collectives: The cost model of collectives, as for `cost`.
+        candidates: The most candidates to price; a tenth more for constraints.
+        constraints: Whether to constrain intermediate values where this makes the plan better.
+        progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
+        partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
         keywords: For a function, as for `load`.
 
     Raises:
-        UsageError: No mesh, or several; a chip that is not known; a budget that is none; a partitioner that is none.
-        ShardyError: A program that cannot be propagated.
+        UsageError: The program has no mesh, or several; the chip is unknown; the budget or the memory is not a positive
+            number; the partitioner is not a function.
+        ShardyError: The program cannot be propagated.
 
     >>> plan = search('''
     ... sdy.mesh @mesh = <["x"=8]>
@@ -88,15 +91,26 @@ def search(
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
     chip = find_hardware(hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
-    options = Options(
+    options = SearchOptions(
         chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints
     )
+    keep = _kept(keep)
     say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
     with partitioner_in_use(partitioner):
         if devices is not None:
             return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
         module = _load(program, example_args, mesh, keywords)
         return Search(module, options, keep, say).run()
+
+
+def _kept(keep: Keep) -> Keep:
+    """What is kept, in a form that can be read several times."""
+    if isinstance(keep, (bool, Mapping)):
+        return keep
+    if isinstance(keep, str) or not isinstance(keep, Iterable):
+        needed = "True, False, a list of names, or shardings by name"
+        raise UsageError(DOING, got=f"keep={keep!r}", needed=needed, hint='keep=["x"], or keep={"x": P("data")}')
+    return tuple(keep)
 
 
 def _to_standard_error(text: str) -> None:
@@ -120,8 +134,8 @@ def _with_any_mesh(
     example_args: Sequence[Any],
     keywords: Mapping[str, Any],
     devices: int,
-    options: Options,
-    keep: bool | Iterable[str],
+    options: SearchOptions,
+    keep: Keep,
     say: Callable[[str], None],
 ) -> Plan:
     """The plan of the best mesh: tactics are tried on every mesh, the best two are searched."""
@@ -131,18 +145,26 @@ def _with_any_mesh(
     meshes = [
         {"data": devices // model, "model": model} if model > 1 else {"data": devices} for model in _divisors(devices)
     ]
-    keep = keep if isinstance(keep, bool) else tuple(keep)
     ranked: list[tuple[tuple[float, float], int, dict[str, int]]] = []
+    refused: UsageError | None = None
     for axes in meshes:
         spent = time.monotonic() - started
         share = max(0.5, (options.budget_s / 3 - spent) / len(meshes))
-        search_ = Search(_load(program, example_args, axes, keywords), replace(options, budget_s=share), keep, say)
-        quick = search_.look()
+        try:
+            one = Search(_load(program, example_args, axes, keywords), replace(options, budget_s=share), keep, say)
+        except UsageError as error:
+            if not isinstance(keep, Mapping):
+                raise
+            refused = error  # a sharding to keep may need an axis that this mesh does not have
+            continue
+        quick = one.look()
         if quick is not None:
             say(f"mesh {axes}: about {format_duration(quick[0])}")
             ranked.append((quick, len(ranked), axes))
     if not ranked:
-        raise UsageError(DOING, got=f"{devices} devices", needed="a program that some mesh of them fits")
+        raise refused or UsageError(
+            DOING, got=f"{devices} devices", needed="a program that fits on a mesh of these devices"
+        )
     ranked.sort()
     left = max(1.0, options.budget_s - (time.monotonic() - started))
     plans = []

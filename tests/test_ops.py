@@ -59,7 +59,7 @@ def test_what_is_missing_is_named() -> None:
     [
         ({"rule": "elementwise:nothing"}, "rule 'elementwise:nothing' is not in pyshardy.rules"),
         ({"rule": "nowhere:pointwise"}, "rule 'nowhere:pointwise' is not in pyshardy.rules"),
-        ({"rule": "pointwise"}, "rule 'pointwise' is no function"),
+        ({"rule": "pointwise"}, "rule 'pointwise' is not a function"),
         ({"pad": "control:pad_signature"}, "pad 'control:pad_signature' takes ('function', 'padder'), not"),
         ({"local": "checks:is_known"}, "local 'checks:is_known' is not in pyshardy.transforms.local"),
         ({"pure": "often"}, "pure 'often' is none of"),

@@ -44,8 +44,8 @@ def test_what_public_signatures_mention_is_exported() -> None:
     left_out = {found.__name__ for found in seen - exported}
     keywords = {"PropagateKeywords", "PartitionKeywords"}
     parts_of_an_estimate = {"CollectiveCost", "Measured", "Network", "Peak"}
-    parts_of_a_difference = {"Change", "Reach", "State", "Talk", "Total"}
-    parts_of_a_search = {"Explorer", "Found", "PlanSummary", "Problem", "Space"}
+    parts_of_a_difference = {"Change", "EditState", "Reach", "Talk", "Total"}
+    parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}
     placements = {"Partial", "Replicate", "Shard"}  # PyTorch's words
     parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_search
     assert left_out == keywords | parts | placements | {"Jitted"}

@@ -1,1 +1,1 @@
-"""Search for shardings of the inputs of a program that make it fast, on plain data."""
+"""The search for shardings of a program's inputs that make it fast, on plain data."""

@@ -1,4 +1,4 @@
-"""What would help where nothing fits into memory, with figures."""
+"""Advice, with figures, for programs of which no candidate fits into memory."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from pyshardy.core.text import format_bytes
 
 
 def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> list[str]:
-    """Sentences on what needs the memory, and what would make it less.
+    """Sentences on what needs the memory, and on ways to need less.
 
     Args:
         space: The decisions.
-        assignment: What comes closest to the limit.
+        assignment: The assignment with the lowest peak memory.
         peak: Its peak memory, in bytes.
-        limit: What a device has, in bytes.
+        limit: The memory of a device, in bytes.
     """
     held = space.base_bytes(assignment)
     rest = max(0.0, peak - held)
     devices = prod(size for _, size in space.axes)
     found = [
-        f"nothing that was tried fits: the nearest needs {format_bytes(round(peak))}, {peak / limit:.2f} times the "
-        f"limit; inputs and outputs hold {format_bytes(round(held))} of it, the rest is {format_bytes(round(rest))}"
+        f"no candidate fits into memory: the smallest needs {format_bytes(round(peak))}, {peak / limit:.2f} times the "
+        f"limit; {format_bytes(round(held))} of this are inputs and outputs, {format_bytes(round(rest))} are other "
+        f"values"
     ]
     whole = sum(group.bytes * len(group.members) for group in space.groups)
     if whole / max(1, devices) > limit:
-        found.append(f"inputs alone need at least {ceil(whole / limit)} devices, however they are sharded")
+        found.append(f"the inputs alone need at least {ceil(whole / limit)} devices, however they are sharded")
     if held < limit and rest:
         batch = batch_class(space)
         factor = ceil(rest / (limit - held))
@@ -35,12 +36,10 @@ def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> l
             group, dim = space.classes[batch].places[0]
             size = space.groups[group].shape[dim]
             found.append(
-                f"a batch of {max(1, size // factor)} in the place of {size} would make the rest about "
-                f"{format_bytes(round(rest / factor))} (if it shrinks with the batch), "
-                f"as would jax.checkpoint around layers"
+                f"with a batch of {max(1, size // factor)} instead of {size}, the other values need about "
+                f"{format_bytes(round(rest / factor))}, if their size is proportional to the batch; jax.checkpoint "
+                f"around layers also saves memory"
             )
     else:
-        found.append(
-            f"with more devices, about {ceil(devices * peak / limit)}, shards would fit if all were split evenly"
-        )
+        found.append(f"on about {ceil(devices * peak / limit)} devices it would fit, if all values were split evenly")
     return found

@@ -12,19 +12,19 @@ from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.space import Dims
 
 LEAST_GAIN: Final = 0.005
-"""A constraint is there for a step that is so much faster; it costs its reader a line."""
+"""The share by which constraints must shorten a step; fewer lines are easier to read than slightly faster ones."""
 _NO_LOSS: Final = 0.001
-"""One without which a step takes no more than this longer is left out again."""
+"""A constraint is removed again if the step takes at most this share longer without it."""
 
 
-class Site(NamedTuple):
+class ConstrainableValue(NamedTuple):
     """A value that can be constrained.
 
     Attributes:
         number: The position in the list of values.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
-        bytes: The unsharded size of all values that it stands for.
+        bytes: The unsharded size of all values that it represents.
         dims: The axes that propagation gives it.
     """
 
@@ -36,9 +36,9 @@ class Site(NamedTuple):
 
 
 Constrained = Mapping[int, Dims]
-"""The axes of values by their position in the list."""
+"""The axes of constrained values, by their position in the list of values."""
 ConstraintPrice = Callable[[Constrained], "Quick | None"]
-"""What a step costs with constraints; None if it cannot be propagated."""
+"""The estimate of a step with constraints; None if propagation refuses them."""
 
 
 @dataclass
@@ -49,10 +49,11 @@ class ConstraintSearch:
         axes: Names and sizes of the mesh axes.
         price: The careful estimate.
         score: The quantity to minimize, as for the shardings of inputs.
-        until: The time at which it ends, by `time.monotonic`.
+        until: The time at which it ends, as `time.monotonic` counts.
         most: The largest number of candidates.
         tries: The number of candidates so far.
         best: The best constraints so far.
+        quick: The estimate with the best constraints.
     """
 
     axes: Sequence[tuple[str, int]]
@@ -64,8 +65,8 @@ class ConstraintSearch:
     best: dict[int, Dims] = field(default_factory=dict)
     quick: Quick | None = None
 
-    def run(self, sites: Sequence[Site]) -> None:
-        """Constrain groups of like values, then single values, and keep each gain; then remove those without gain.
+    def run(self, sites: Sequence[ConstrainableValue]) -> None:
+        """Constrain groups of similar values, then single values, and keep what gains; then remove what gains nothing.
 
         Args:
             sites: The values.
@@ -101,13 +102,14 @@ class ConstraintSearch:
         return self.quick is not None and self.score(found)[0] < self.score(self.quick)[0] * (1 - gain)
 
 
-def _decisions(sites: Sequence[Site], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
-    """What to try: first for values of one shape that are sharded alike together, the largest first; then for each.
+def _decisions(sites: Sequence[ConstrainableValue], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
+    """The constraints to try: first on all values of one shape and sharding together, the largest first; then on each.
 
-    Together also with all others held as they are: else what changes could spread to where it is in the way, such as
-    an axis of a sequence into the layers that split their weights along it.
+    Every decision for a group is also tried with all other values constrained to the shardings that they have.
+    Otherwise a new axis may propagate to values where it does harm: an axis of the sequence into layers whose weights
+    are split along the same axis.
     """
-    alike: dict[object, list[Site]] = {}
+    alike: dict[object, list[ConstrainableValue]] = {}
     for site in sites:
         alike.setdefault((site.shape, site.element, site.dims), []).append(site)
     groups = sorted(alike.values(), key=lambda group: -sum(site.bytes for site in group))
@@ -118,7 +120,8 @@ def _decisions(sites: Sequence[Site], sizes: Mapping[str, int]) -> Iterator[dict
     yield from _in_turns([[site] for group in groups if len(group) > 1 for site in group], sizes)
 
 
-def _in_turns(groups: Sequence[Sequence[Site]], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
+def _in_turns(groups: Sequence[Sequence[ConstrainableValue]], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
+    """The first change of every group, then the second of every group, and so on."""
     waiting = [(group, changes(group[0].shape, group[0].dims, sizes)) for group in groups]
     while waiting:
         left = []
@@ -131,11 +134,11 @@ def _in_turns(groups: Sequence[Sequence[Site]], sizes: Mapping[str, int]) -> Ite
 
 
 def changes(shape: Sequence[int], dims: Dims, sizes: Mapping[str, int]) -> Iterator[Dims]:
-    """Other shardings of a value: an axis more, an axis elsewhere, an axis less; and the one that it has, fixed.
+    """The shardings to try for a value: one axis added, moved or removed; last its own sharding, as a constraint.
 
     Args:
         shape: Sizes of its dimensions.
-        dims: The axes that it has.
+        dims: The axes of its own sharding.
         sizes: The sizes of the mesh axes.
 
     >>> list(changes((4, 3), (("x",), ()), {"x": 2, "y": 2}))

@@ -1,4 +1,4 @@
-"""The decisions that an assignment consists of, each with the assignment that takes it back."""
+"""The decisions of an assignment, each with the assignment without it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 12
 
 
 def decisions(space: Space, assignment: Assignment) -> Iterator[tuple[str, Assignment]]:
-    """Every decision in words, with the assignment without it: an axis on a class of dimensions is one decision."""
+    """Every decision in words, with the assignment without it. A decision is one axis on one class of dimensions."""
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for group, dims in enumerate(assignment):
         if not space.is_free(group):
@@ -29,4 +29,4 @@ def _words(space: Space, axis: str, places: list[tuple[int, int]]) -> str:
     group, dim = places[0]
     more = len(places) - 1
     text = f"'{axis}' on dimension {dim} of {space.groups[group].name}"
-    return text if not more else f"{text} and of {more} more {'kind' if more == 1 else 'kinds'} of inputs"
+    return text if not more else f"{text} and of {more} other {'group' if more == 1 else 'groups'} of inputs"

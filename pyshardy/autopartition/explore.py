@@ -1,5 +1,6 @@
-"""The search itself: a portfolio of experts' tactics, a beam over far-reaching steps, a local search that breaks
-parts of what it found and repairs them. Deterministic by its seed, as far as time does not end it.
+"""The search itself: experts' tactics first, then a beam search, then a local search with random restarts.
+
+The same seed gives the same result, unless the search runs out of time.
 """
 
 from __future__ import annotations
@@ -20,26 +21,27 @@ from pyshardy.errors import ShardyError
 _BEAM: Final = 3
 _PENALTY: Final = 4.0
 _LEAST_TACTICS: Final = 24
-"""So many tactics are looked at even where there are few candidates; else they are half of these at most."""
+"""The number of tactics that are priced even if few candidates are allowed; else at most half of the candidates are."""
 _LEAST_GAIN: Final = 1e-3
 _BAD: Final = 2.5
-"""A step is not looked at that seems so much slower; quick estimates are off by half and by a half more."""
+"""A move is left out if its quick estimate is this many times the current one; quick estimates err by a factor of 1.5
+in both directions."""
 
 
-class Found(NamedTuple):
-    """A candidate with its quick estimate."""
+class Candidate(NamedTuple):
+    """A candidate with its estimate."""
 
     assignment: Assignment
     quick: Quick
 
 
 class Limits(NamedTuple):
-    """When a search ends.
+    """The limits of a search, and its seed.
 
     Attributes:
-        until: When, by `time.monotonic`.
-        most: After so many candidates.
-        seed: Of what is chosen at random.
+        until: The time at which it ends, as `time.monotonic` counts.
+        most: The largest number of candidates.
+        seed: The seed of random choices.
     """
 
     until: float
@@ -47,16 +49,16 @@ class Limits(NamedTuple):
     seed: int
 
 
-Watch = Callable[[int, Found, str], None]
-"""Called with the number of candidates, the best so far, and what is going on, whenever a better one is found."""
+Watch = Callable[[int, Candidate, str], None]
+"""Called for every better candidate: with the number of candidates, the best one, and the phase of the search."""
 
 
-Price = Callable[[Assignment], "Quick | None"]
-"""What an assignment costs; None if it cannot be propagated."""
+PriceFunction = Callable[[Assignment], "Quick | None"]
+"""The estimate of an assignment; None if propagation refuses it."""
 
 
-class _Quickly:
-    """Quick estimates."""
+class _QuickPrice:
+    """Quick estimates of assignments."""
 
     def __init__(self, space: Space) -> None:
         self.space, self.pricer = space, Pricer(space.problem, space.tied)
@@ -69,7 +71,7 @@ class _Quickly:
 
 
 def score(quick: Quick, limit: float) -> tuple[float, float]:
-    """What is to be small: time, more of it where memory does not suffice.
+    """The quantity to minimize: the time, with a penalty where memory does not suffice; then the memory.
 
     Args:
         quick: An estimate.
@@ -85,14 +87,17 @@ class Explorer:
     Args:
         space: The decisions.
         limits: When it ends.
-        watch: Who is told of what is better.
-        price: What candidates are priced by; by default the quick estimate.
-        symmetry: That of another search over the same space, so that both look at the same of what is alike.
+        watch: Called for every better candidate.
+        price: The estimate of candidates; by default the quick one.
+        symmetry: The symmetry of another search over the same space. Both then choose the same among assignments that
+            differ only by exchanged axes.
 
     Attributes:
-        found: All candidates that were priced; of those that differ by axes in each other's place alone, the first.
-        symmetry: Knows the axes that may change places.
-        ended_by: "" while there is time and there are candidates left; else "time" or "candidates".
+        found: All candidates that were priced, with their estimates; one of those that differ only by exchanged axes.
+        symmetry: The axes that can be exchanged.
+        best: The best candidate so far.
+        ended_by: What ended the search: "time" or "candidates"; "" while both last.
+        tactics: The assignments of experts, by name.
     """
 
     def __init__(
@@ -100,22 +105,22 @@ class Explorer:
         space: Space,
         limits: Limits,
         watch: Watch | None = None,
-        price: Price | None = None,
+        price: PriceFunction | None = None,
         symmetry: Symmetry | None = None,
     ) -> None:
         self.space, self.limits, self.watch = space, limits, watch
-        self.price: Price = _Quickly(space) if price is None else price
+        self.price: PriceFunction = _QuickPrice(space) if price is None else price
         self.found: dict[Assignment, Quick | None] = {}
         self.symmetry = symmetry or Symmetry(space)
         self.limit = space.problem.limit
-        self.best: Found | None = None
+        self.best: Candidate | None = None
         self.ended_by = ""
         self.tactics: dict[str, Assignment] = {}
         self._random = random.Random(limits.seed)
         self._at = "first candidates"
 
     def evaluate(self, assignment: Assignment) -> Quick | None:
-        """The quick estimate of an assignment; None if it does not propagate, or the search has ended."""
+        """The estimate of an assignment; None if propagation refuses it, or the search has ended."""
         assignment = self.symmetry.first(assignment)
         if assignment in self.found:
             return self.found[assignment]
@@ -123,13 +128,13 @@ class Explorer:
             return None
         quick = self.found[assignment] = self.price(assignment)
         if quick is not None and (self.best is None or self.score(quick) < self.score(self.best.quick)):
-            self.best = Found(assignment, quick)
+            self.best = Candidate(assignment, quick)
             if self.watch is not None:
                 self.watch(len(self.found), self.best, self._at)
         return quick
 
     def is_over(self) -> bool:
-        """Whether time or candidates have run out; noted as what ended the search."""
+        """Whether time or candidates have run out; sets `ended_by`."""
         if not self.ended_by:
             if time.monotonic() > self.limits.until:
                 self.ended_by = "time"
@@ -138,18 +143,18 @@ class Explorer:
         return bool(self.ended_by)
 
     def score(self, quick: Quick) -> tuple[float, float]:
-        """What is to be small: time, more of it where memory does not suffice."""
+        """The quantity to minimize: the time, with a penalty where memory does not suffice; then the memory."""
         return score(quick, self.limit)
 
     def run(self) -> None:
-        """Search until nothing better is found, or it is over."""
+        """Search until no better candidate is found, or the search is over."""
         self.seed()
         self.beam()
         self.improve()
 
     def seed(self) -> None:
-        """Price what experts do."""
-        self._at = "what experts do"
+        """Price the tactics of experts."""
+        self._at = "tactics of experts"
         self.tactics = tactics(self.space)
         most = max(_LEAST_TACTICS, self.limits.most // 2)
         for assignment in list(self.tactics.values())[:most]:
@@ -159,31 +164,31 @@ class Explorer:
         """Price some assignments.
 
         Args:
-            at: What they are, for who watches.
+            at: The phase of the search, for `watch`.
             assignments: The assignments.
         """
         self._at = at
         self._try(assignments)
 
     def climb(self, quick: Mapping[Assignment, Quick | None]) -> None:
-        """Go from the best to what is one step from it and better, until nothing is; then try several steps at once.
+        """Move from the best candidate to better neighbours while there are any; then change several decisions at once.
 
         Args:
-            quick: Other estimates; steps come in the order of these, and those without one after them.
+            quick: Quick estimates. Neighbors are tried in the order of these, those without one last.
         """
-        self._at = "what is near to the best"
+        self._at = "neighbours of the best"
         expanded: set[Assignment] = set()
         while self.best is not None and self.best.assignment not in expanded and not self.is_over():
             best = self.best
             expanded.add(best.assignment)
             for step in self._promising(best.assignment, quick):
                 found = self.evaluate(step)
-                if self.is_over() or (found is not None and self._is_better(Found(step, found), best)):
+                if self.is_over() or (found is not None and self._is_better(Candidate(step, found), best)):
                     break
         self.improve()
 
     def _promising(self, assignment: Assignment, quick: Mapping[Assignment, Quick | None]) -> list[Assignment]:
-        """The steps from an assignment, without those that seem bad."""
+        """The neighbours of an assignment, without those whose quick estimate is bad."""
         own = quick.get(assignment)
         worst = math.inf if own is None else _BAD * own.seconds
         known, others = [], []
@@ -198,7 +203,7 @@ class Explorer:
         return [step for _, step in sorted(known)] + others
 
     def beam(self) -> None:
-        """Take all steps from the best few, again and again."""
+        """Price all neighbours of the best few candidates, and repeat while this finds better ones."""
         self._at = "beam"
         front = self.ranked()[:_BEAM]
         expanded: set[Assignment] = set()
@@ -213,33 +218,35 @@ class Explorer:
                 break
 
     def improve(self) -> None:
-        """Change several decisions at random, go downhill from there, keep what is better; give up when it never is."""
+        """Change several decisions at random and descend from there; end after several rounds without gain."""
         self._at = "local search"
         best = self.best
         failures = 0
         while best is not None and failures < 4 + len(self.space.groups) // 4 and not self.is_over():
-            current = self._descend(self._shaken(best.assignment))
+            current = self._descend(self._perturbed(best.assignment))
             if self._is_better(current, best):
                 best, failures = current, 0
             else:
                 failures += 1
 
-    def _descend(self, assignment: Assignment | None) -> Found | None:
+    def _descend(self, assignment: Assignment | None) -> Candidate | None:
+        """The candidate that moves to better neighbours, in random order, lead to."""
         quick = None if assignment is None else self.evaluate(assignment)
         if assignment is None or quick is None:
             return None
-        current = Found(assignment, quick)
+        current = Candidate(assignment, quick)
         steps = list(dict.fromkeys(all_moves(self.space, assignment)))
         self._random.shuffle(steps)
         for tries, step in enumerate(steps):
             found = self.evaluate(step)
-            if found is not None and self._is_better(Found(step, found), current):
+            if found is not None and self._is_better(Candidate(step, found), current):
                 return self._descend(step)
             if tries >= 24 or self.is_over():
                 break
         return current
 
-    def _shaken(self, assignment: Assignment) -> Assignment:
+    def _perturbed(self, assignment: Assignment) -> Assignment:
+        """The assignment after two to four random moves."""
         space = self.space
         free = [number for number in range(len(space.groups)) if space.is_free(number) and space.groups[number].shape]
         if not free or not space.axes:
@@ -263,21 +270,21 @@ class Explorer:
                 return
             self.evaluate(step)
 
-    def _is_better(self, one: Found | None, other: Found | None) -> bool:
+    def _is_better(self, one: Candidate | None, other: Candidate | None) -> bool:
         if one is None or other is None:
             return one is not None
         return self.score(one.quick)[0] < self.score(other.quick)[0] * (1 - _LEAST_GAIN)
 
-    def ranked(self) -> list[Found]:
+    def ranked(self) -> list[Candidate]:
         """All candidates, the best first."""
-        found = [Found(assignment, quick) for assignment, quick in self.found.items() if quick is not None]
+        found = [Candidate(assignment, quick) for assignment, quick in self.found.items() if quick is not None]
         return sorted(found, key=lambda one: (self.score(one.quick), one.assignment))
 
-    def front(self) -> Iterator[Found]:
-        """The candidates that no other beats in time and memory at once, the fastest first."""
+    def front(self) -> Iterator[Candidate]:
+        """The Pareto front: the candidates that no other beats in both time and memory, the fastest first."""
         least = float("inf")
         for one in sorted(
-            (Found(assignment, quick) for assignment, quick in self.found.items() if quick is not None),
+            (Candidate(assignment, quick) for assignment, quick in self.found.items() if quick is not None),
             key=lambda one: (one.quick.seconds, one.quick.bytes, one.assignment),
         ):
             if one.quick.bytes < least * (1 - 0.01):

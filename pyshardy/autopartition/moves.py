@@ -1,4 +1,4 @@
-"""Actions of a search: what one step may change in an assignment of axes to inputs."""
+"""The moves of a search: changes of an assignment of axes to inputs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Final
 from pyshardy.autopartition.space import Assignment, Dims, Space, with_dims
 
 _MOST_PLACES: Final = 3
+_SHARE: Final = 0.25
+"""The class of the batch is in so much of what another class of its inputs is in, or that one is the batch."""
 
 
 def put(space: Space, assignment: Assignment, axis: str, places: Sequence[tuple[int, int]]) -> Assignment:
-    """Put an axis on dimensions, behind what is there; a group that it does not fit stays as it is.
+    """Put an axis on dimensions, behind the axes that they have. A group that the axis does not fit stays as it is.
 
     Args:
         space: The decisions.
-        assignment: What to change.
-        axis: The mesh axis; in the groups of these places it is taken from where it was.
-        places: Pairs of group and dimension; of several of one group, the first that fits counts.
+        assignment: The assignment to change.
+        axis: The mesh axis. It is removed from other dimensions of these groups.
+        places: Pairs of group and dimension. In each group the first dimension that the axis fits gets it.
     """
     changes: dict[int, Dims] = {}
     for group, dim in places:
@@ -31,23 +33,23 @@ def put(space: Space, assignment: Assignment, axis: str, places: Sequence[tuple[
 
 
 def take(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]) -> Assignment:
-    """Take an axis from groups."""
+    """Remove an axis from groups."""
     return with_dims(assignment, {group: _without(assignment[group], axis) for group in groups if space.is_free(group)})
 
 
 def put_on_class(space: Space, assignment: Assignment, axis: str, number: int) -> Assignment:
-    """Put an axis on a class of dimensions, and take it from all other inputs that have a dimension of the class."""
+    """Put an axis on a class of dimensions, and remove it from other dimensions of the same groups."""
     return put(space, assignment, axis, space.classes[number].places)
 
 
 def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int], on_top: bool = False) -> Assignment:
-    """Let devices along an axis store parts of inputs: along the largest dimension that nothing else splits.
+    """Split inputs along an axis, each in its largest dimension that is not split yet, as ZeRO does.
 
     Args:
         space: The decisions.
-        assignment: What to change.
+        assignment: The assignment to change.
         axis: The mesh axis.
-        groups: The groups; one that has the axis already, or has no dimension for it, stays as it is.
+        groups: The groups. One that has the axis already, or no dimension for it, stays as it is.
         on_top: Whether dimensions that are split already come first.
     """
     changes: dict[int, Dims] = {}
@@ -66,12 +68,12 @@ def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]
 
 
 def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups: Sequence[int]) -> Assignment:
-    """Let devices along axes store parts of inputs, all along one dimension: the largest that nothing else splits.
+    """Split inputs along several axes, each in its largest dimension that is not split yet, as ZeRO does.
 
     Args:
         space: The decisions.
-        assignment: What to change.
-        axes: The mesh axes; those that a group has already, or that do not divide it, are left out.
+        assignment: The assignment to change.
+        axes: The mesh axes. Those that a group has already, or that do not divide it, are left out.
         groups: The groups.
     """
     changes: dict[int, Dims] = {}
@@ -99,21 +101,21 @@ def _without(dims: Dims, axis: str) -> Dims:
 
 
 def weights(space: Space) -> list[int]:
-    """The groups that a step gives back, or that have no dimension of the batch: parameters and their state."""
-    batch = batch_class(space)
-    places = {group for group, _ in space.classes[batch].places} if batch is not None else set()
+    """The groups that a step returns, or that have no dimension of the batch: parameters and their state."""
+    places = {group for batch in batch_classes(space) for group, _ in space.classes[batch].places}
     return [number for number in range(len(space.groups)) if number not in places and space.groups[number].shape]
 
 
 def states(space: Space) -> list[int]:
-    """The groups of the optimizer's state."""
+    """The groups of the optimizer state."""
     return [number for number, group in enumerate(space.groups) if group.twin is not None]
 
 
 def batch_class(space: Space) -> int | None:
-    """The class of the batch: that which most values in between have as their first dimension.
+    """The class of the batch: the one that most intermediate values have as their first dimension.
 
-    It is the first dimension of some input that the step does not give back, if there are such inputs.
+    It is the first dimension of some input that the step does not return, if there are such inputs. Where few values
+    have such a class, as with microbatches that a loop takes one by one, it is what most values have of these inputs.
     """
     groups, classes = space.groups, space.classes
     leading = [number for number, one in enumerate(classes) if any(dim == 0 for _, dim in one.places) and one.weight]
@@ -122,12 +124,52 @@ def batch_class(space: Space) -> int | None:
         for number in leading
         if any(dim == 0 and not groups[group].outputs for group, dim in classes[number].places)
     ]
+    inner = [number for number in range(len(classes)) if _is_of_data_alone(space, number)]
+    least = _SHARE * max((_elements(space, number) for number in inner), default=0.0)
+    if inner and all(_elements(space, number) < least for number in data):
+        return max(inner, key=lambda number: (_elements(space, number), -number))
     small = [number for number in data or leading if not _is_of_weights(space, number)]
     return max(small or leading, key=lambda number: (classes[number].weight, -number), default=None)
 
 
+def batch_classes(space: Space) -> list[int]:
+    """The class of the batch, and others of its size that lead inputs without it.
+
+    So a loss that compares every picture with every text has two batches.
+    """
+    first = batch_class(space)
+    if first is None:
+        return []
+    places = space.classes[first].places
+    groups, size = {group for group, _ in places}, _size_of(space, first)
+    least = _SHARE * _SHARE * space.classes[first].weight
+    others = [
+        number
+        for number, one in enumerate(space.classes)
+        if one.weight > least
+        and _size_of(space, number) == size
+        and all(dim == 0 and group not in groups and not space.groups[group].outputs for group, dim in one.places)
+    ]
+    return [first, *others]
+
+
+def _size_of(space: Space, number: int) -> int:
+    group, dim = space.classes[number].places[0]
+    return space.groups[group].shape[dim]
+
+
+def _elements(space: Space, number: int) -> float:
+    """Elements of the intermediate values that have a class."""
+    return space.classes[number].weight + space.classes[number].others
+
+
+def _is_of_data_alone(space: Space, number: int) -> bool:
+    """Whether no input that the step returns has a class."""
+    return all(not space.groups[group].outputs for group, _ in space.classes[number].places)
+
+
 def _is_of_weights(space: Space, number: int) -> bool:
-    """Whether inputs of the class are given back by the step, such as parameters are."""
+    """Whether a class is one of parameters: all its inputs are returned and donated, or some are optimizer state."""
     groups = {group for group, _ in space.classes[number].places}
     return all(space.groups[group].outputs and space.groups[group].is_donated for group in groups) or any(
         space.groups[group].twin is not None for group in groups
@@ -135,7 +177,7 @@ def _is_of_weights(space: Space, number: int) -> bool:
 
 
 def together(space: Space, group: int) -> list[list[int]]:
-    """The sets of groups that a step may change at once: one alone, and parameters with their state."""
+    """The sets of groups that one move changes: a group alone, and parameters with their optimizer state."""
     root = space.groups[group].twin
     root = group if root is None else root
     family = [number for number, one in enumerate(space.groups) if number == root or one.twin == root]
@@ -146,7 +188,7 @@ def together(space: Space, group: int) -> list[list[int]]:
 
 
 def all_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
-    """The assignments one step away, the far-reaching steps first; some are equal to the one given."""
+    """The neighbours of an assignment, those that change most first; some equal the assignment itself."""
     every = range(len(space.groups))
     for axis, _ in space.axes:
         for number in range(len(space.classes)):
@@ -164,7 +206,7 @@ def all_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
 
 
 def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
-    """Two axes in each other's place."""
+    """The assignments with two axes exchanged."""
     names = [name for name, _ in space.axes]
     for first, one in enumerate(names):
         for other in names[first + 1 :]:
@@ -178,7 +220,7 @@ def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
 
 
 def small_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
-    """Steps that concern one group of inputs, or parameters and their state."""
+    """Moves of one group of inputs, or of parameters with their optimizer state."""
     for group in sorted(range(len(space.groups)), key=lambda one: -_size(space, one)):
         if not space.is_free(group):
             continue

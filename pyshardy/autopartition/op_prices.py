@@ -1,4 +1,4 @@
-"""What one op costs with certain shardings: what is sent around it, and how long its kernel runs."""
+"""The cost of one op with given shardings: the collectives around it, and its kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Shardings = tuple[TensorSharding | None, ...]
 
 
 class Sent(NamedTuple):
-    """Collectives one after the other: how long, over which network, and how many devices work together at most."""
+    """Collectives in sequence: their seconds, the slowest network, and the size of the largest group of devices."""
 
     seconds: float
     network: int
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Collectives, and which tensor becomes what; no sharding for one that is whole."""
+    """The collectives that bring one tensor of an op to a target sharding; None for an unsharded one."""
 
     tensor: int
     target: TensorSharding | None
@@ -60,29 +60,29 @@ class Send(NamedTuple):
 _NOTHING: Final = Sent(0.0, 0, 1)
 
 
-class Price(NamedTuple):
-    """What one run of an op costs: what is sent before, the kernel, what is sent behind."""
+class OpPrice(NamedTuple):
+    """The cost of one run of an op: the collectives before it, its kernel, the collectives after it."""
 
     before: tuple[Send, ...]
     seconds: float
     behind: tuple[Send, ...]
     extra: float
-    """Bytes that it holds beside its operands and results: operands after, results before what is sent."""
+    """Bytes of copies that it needs: operands after the collectives before it, results before those after it."""
 
 
-class Static(NamedTuple):
-    """What is known of an op whatever the shardings.
+class StaticOp(NamedTuple):
+    """The facts about an op that do not depend on shardings.
 
     Attributes:
-        op: Its number.
-        kind: Its kind.
-        number: The same for ops that cost the same.
-        tensors: The holders of its tensors, operands first.
-        operands: How many of them are operands.
-        shapes: Their shapes.
-        sizes: Bytes of an element of each.
-        stored: Whether each is in memory, rather than in the kernel that uses it.
-        times: How often it runs.
+        op: The number of the op.
+        kind: The kind of the op.
+        number: A number that ops of equal cost share.
+        tensors: The values that hold the shardings of its tensors, operands first; -1 for none.
+        operands: The number of operands.
+        shapes: The shape of each tensor.
+        sizes: The bytes of an element of each tensor.
+        stored: Whether each tensor is in memory; others are computed within the kernels that use them.
+        times: How often the op runs.
     """
 
     op: int
@@ -97,7 +97,7 @@ class Static(NamedTuple):
 
 
 class OpPricer:
-    """Prices ops of one problem; the price of a reshard is looked up once.
+    """Prices the ops of one problem, and computes the price of a reshard once.
 
     Args:
         problem: The problem.
@@ -113,22 +113,22 @@ class OpPricer:
         self._sends: dict[Hashable, Sent] = {}
 
     def elements(self, shape: tuple[int, ...], sharding: TensorSharding | None) -> float:
-        """How many elements a device has of a tensor, padding and all."""
+        """The number of elements of a shard, with padding."""
         if sharding is None:
             return float(prod(shape))
         sizes = [-(-size // self.shards(dim.axes)) if dim.axes else size for size, dim in zip(shape, sharding.dims)]
         return float(prod(sizes))
 
     def shards(self, axes: Axes) -> int:
-        """How many shards axes make."""
+        """The number of shards that axes make."""
         return axes_size(axes, self.mesh)
 
     def shard_count(self, sharding: TensorSharding | None) -> int:
-        """In how many different shards a tensor lies."""
+        """The number of different shards of a tensor."""
         return 1 if sharding is None else prod(self.shards(dim.axes) for dim in sharding.dims)
 
-    def price(self, static: Static, current: Shardings) -> Price:
-        """What one run of an op costs when its tensors have these shardings."""
+    def price(self, static: StaticOp, current: Shardings) -> OpPrice:
+        """The cost of one run of an op whose tensors have these shardings."""
         kind = static.kind
         before: list[Send] = []
         behind: list[Send] = []
@@ -155,12 +155,12 @@ class OpPricer:
             for shape, size, one, own in zip(static.shapes, static.sizes, used, current)
             if one is not own
         )
-        return Price(tuple(before), self._kernel(static, tuple(used)), tuple(behind), extra)
+        return OpPrice(tuple(before), self._kernel(static, tuple(used)), tuple(behind), extra)
 
     def _completed(
-        self, reduced: Axes, target: TensorSharding | None, wanted: TensorSharding | None, static: Static, index: int
+        self, reduced: Axes, target: TensorSharding | None, wanted: TensorSharding | None, static: StaticOp, index: int
     ) -> Sent:
-        """Sums of partial results and the reshard behind the op; both in one where a slice follows a sum."""
+        """The reduction of partial results and the reshard after an op; a slice after a sum is one reduce-scatter."""
         if target is None and not reduced:
             return _NOTHING
         return self.send(target, wanted, static.shapes[index], static.sizes[index], reduced or False)
@@ -173,14 +173,14 @@ class OpPricer:
         size: float,
         reduced: Axes | bool,
     ) -> Sent:
-        """What brings a tensor from one sharding to another, and completes its sums.
+        """The collectives that bring a tensor from one sharding to another, and reduce its partial sums.
 
         Args:
-            before: The sharding that it has.
-            after: The sharding that it is to have.
-            shape: Its shape.
-            size: Bytes of an element.
-            reduced: The axes along which it holds partial sums; False for none.
+            before: The sharding of the tensor.
+            after: The wanted sharding.
+            shape: The shape of the tensor.
+            size: The bytes of an element.
+            reduced: The axes along which the tensor holds partial sums; False for none.
         """
         key = (before, after, shape, size, reduced)
         found = self._sends.get(key)
@@ -248,7 +248,7 @@ class OpPricer:
         seconds = collective_seconds(traffic, self.topology, self.problem.collectives)
         return Sent(seconds, network_of(traffic, self.topology), traffic.group_size)
 
-    def _kernel(self, static: Static, used: Shardings) -> float:
+    def _kernel(self, static: StaticOp, used: Shardings) -> float:
         name = static.kind.name
         if name in _FREE:
             return 0.0
@@ -276,8 +276,8 @@ class OpPricer:
         seconds = max(moved / self._bandwidth, flops)
         return max(seconds, self._floor) if is_root else seconds
 
-    def _flops(self, static: Static, used: Shardings) -> float:
-        """Seconds that the arithmetic of a product takes."""
+    def _flops(self, static: StaticOp, used: Shardings) -> float:
+        """The seconds of the arithmetic of a product or convolution; 0 for other ops."""
         kind = static.kind
         rule = kind.rule
         if rule is None or kind.name not in PRODUCTS and kind.name != _CONVOLUTION:
@@ -305,7 +305,7 @@ class OpPricer:
         return 2.0 * count / rate
 
     @staticmethod
-    def _out_features(static: Static) -> int:
+    def _out_features(static: StaticOp) -> int:
         rule = static.kind.rule
         assert rule is not None
         image = {factor for dim in rule.operands[0] for factor in dim}

@@ -1,8 +1,8 @@
-"""The quick estimate of a candidate: time and memory from propagated shardings, without the program of one device.
+"""The quick estimate of a candidate: time and memory from propagated shardings, without partitioning the program.
 
-It follows `pyshardy.costing` where that is cheap: the same collectives around the same ops, priced by the same models;
-kernels as element-wise ops fuse on whole tensors; the same streams of kernels and networks. It ranks candidates; what
-is said of a plan comes from the whole estimate.
+It follows `pyshardy.costing` where that is cheap. Collectives, their prices and the overlap on streams are the same.
+Fusion is decided on unsharded tensors. The search ranks candidates by quick estimates. The figures of a plan come from
+the careful estimate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import replace
 from typing import NamedTuple
 
-from pyshardy.autopartition.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPricer, Price, Shardings, Static
+from pyshardy.autopartition.op_prices import ALIASES, COMBINING, EDGES, UNIFORM, OpPrice, OpPricer, Shardings, StaticOp
 from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.streams import Streams
 from pyshardy.core.sharding import TensorSharding
@@ -21,13 +21,13 @@ from pyshardy.propagation.run import propagate_program
 
 
 class Quick(NamedTuple):
-    """What the quick estimate says of a candidate.
+    """The estimate of a candidate.
 
     Attributes:
-        seconds: Of one step, with overlap.
-        bytes: Peak memory of a device.
-        serial_seconds: Without overlap.
-        communication_seconds: Of collectives.
+        seconds: The seconds of one step, with overlap.
+        bytes: The peak memory of a device.
+        serial_seconds: The seconds of one step without overlap.
+        communication_seconds: The seconds of its collectives.
     """
 
     seconds: float
@@ -40,15 +40,15 @@ class Pricer:
     """Prices candidates of one problem.
 
     Args:
-        problem: The problem; the folded one where layers repeat.
-        tied: The positions of the outputs that take the place of inputs.
+        problem: The problem; if layers repeat, the one with three of them.
+        tied: The positions of the outputs that replace inputs in the next step.
     """
 
     def __init__(self, problem: Problem, tied: Collection[int] = ()) -> None:
         self.problem, self.tied = problem, tied
         self.program = problem.program
         self.ops, self.topology = OpPricer(problem), problem.topology
-        self._prices: dict[Hashable, Price] = {}
+        self._prices: dict[Hashable, OpPrice] = {}
         self._sizes: dict[Hashable, float] = {}
         self._stored = self._find_stored()
         self._statics = self._find_statics()
@@ -60,10 +60,13 @@ class Pricer:
         ]
 
     def propagate(self, shardings: dict[int, TensorSharding]) -> Shardings:
-        """The sharding of every value when some have these.
+        """The propagated sharding of every value.
+
+        Args:
+            shardings: The shardings of inputs and outputs, by the number of the value.
 
         Raises:
-            ShardyError: They do not fit.
+            ShardyError: The shardings do not fit their values.
         """
         given = list(self.program.shardings)
         for value, sharding in shardings.items():
@@ -74,11 +77,11 @@ class Pricer:
         """The quick estimate for inputs and outputs with these shardings.
 
         Args:
-            shardings: By the number of the value.
-            base_bytes: What inputs, and outputs that take the place of inputs, hold on a device all the time.
+            shardings: The shardings of inputs and outputs, by the number of the value.
+            base_bytes: The bytes per device of the inputs, and of the outputs that replace them in the next step.
 
         Raises:
-            ShardyError: They do not fit.
+            ShardyError: The shardings do not fit their values.
         """
         return self._price_all(self.propagate(shardings), base_bytes)
 
@@ -106,7 +109,7 @@ class Pricer:
         return Quick(streams.end(), peak, streams.serial, streams.communication)
 
     def _peak(self, shardings: Shardings, base_bytes: float, extras: list[float]) -> float:
-        """The most that is held at a time, in program order."""
+        """The peak memory of a device that runs the ops in program order, in bytes."""
         keys, sizes = self._size_key, self._sizes
         peak = held = base_bytes + sum(size / self.ops.shard_count(shardings[value]) for value, size in self._outputs)
         for extra, (born, dying) in zip(extras, self._last):
@@ -126,10 +129,10 @@ class Pricer:
     def _local_bytes(self, value: int, sharding: TensorSharding | None) -> float:
         return self.ops.elements(self.program.shapes[value] or (), sharding) * self.problem.bytes[value]
 
-    # What is the same for all candidates
+    # Facts that do not depend on the candidate
 
     def _find_stored(self) -> list[bool]:
-        """Per value, whether it is in memory: those of element-wise ops that all users compute with are not."""
+        """Per value, whether it is in memory: a result of an element-wise op that fuses into all its users is not."""
         program = self.program
         stored = [True] * len(program.shapes)
         names = [kind.name for kind in program.kinds]
@@ -149,7 +152,8 @@ class Pricer:
                     stored[value] = False
         return stored
 
-    def _find_statics(self) -> list[Static]:
+    def _find_statics(self) -> list[StaticOp]:
+        """The ops that are priced, without those in bodies of reductions and the like."""
         program = self.program
         known: dict[Hashable, int] = {}
         found = []
@@ -173,14 +177,14 @@ class Pricer:
             key = (program.kind_of[number], shapes, sizes, stored)
             same = known.setdefault(key, len(known))
             times = self.problem.times[number]
-            found.append(Static(number, kind, same, tensors, operands, shapes, sizes, stored, times))
+            found.append(StaticOp(number, kind, same, tensors, operands, shapes, sizes, stored, times))
         return found
 
     def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:
-        """Per op that is priced, the stored values that it makes and those that nobody needs behind it.
+        """Per priced op, the stored values that it produces, and those that no later op uses.
 
-        Each with how many there are at a time: what the middle of folded layers makes for a later stretch is there as
-        often as there are layers.
+        Every value comes with the number of copies alive at a time. A middle layer stands for several: what it
+        produces for later layers of another stretch, such as the backward pass, is alive once per layer.
         """
         program = self.program
         self._is_output = {pair.returned for pair in program.main_results}
@@ -213,7 +217,7 @@ class Pricer:
         return [(tuple(one), tuple(other)) for one, other in zip(made, dead)]
 
     def _find_ends(self) -> dict[int, int]:
-        """By value the last op that reads it, also as a part of what is computed where it is used."""
+        """By value the last op that reads it, directly or through values that fuse into their users."""
         found: dict[int, int] = {}
         for place in reversed(range(len(self._statics))):
             static = self._statics[place]
@@ -225,8 +229,8 @@ class Pricer:
                 found[value] = max(end, found.get(value, end))
         return found
 
-    def _alive_together(self, static: Static, last: int, end: int) -> int:
-        """How many of the values that one op stands for are there at a time."""
+    def _alive_together(self, static: StaticOp, last: int, end: int) -> int:
+        """The number of copies of an op's result that are alive at a time: one, or one per layer."""
         repeats = self._repeats(static)
         if repeats == 1:
             return 1
@@ -235,10 +239,10 @@ class Pricer:
             return repeats
         return 1
 
-    def _repeats(self, static: Static) -> int:
+    def _repeats(self, static: StaticOp) -> int:
         layers = self.problem.layers
         return layers[static.op][1] if layers else 1
 
-    def _stretch(self, static: Static) -> int:
+    def _stretch(self, static: StaticOp) -> int:
         layers = self.problem.layers
         return layers[static.op][0] if layers else -1

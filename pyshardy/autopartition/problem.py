@@ -1,4 +1,4 @@
-"""What a search works on: a program as propagation sees it, its inputs by name, and the hardware."""
+"""The problem of a search: a program as propagation sees it, its named inputs and outputs, and the hardware."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class InputFact(NamedTuple):
 
     Attributes:
         name: Its path in the user's program, such as "params['w']".
-        value: Its number in the program; -1 for that of a layer that was left out.
+        value: Its number in the program; -1 if it belongs to a layer that was left out.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
-        bytes: Its size as a whole.
-        is_donated: Whether a result may take its memory.
-        sharding: The sharding that it has and keeps; None if it is to be found.
+        bytes: Its unsharded size.
+        is_donated: Whether a result may reuse its memory.
+        sharding: Its given sharding, which it keeps; None if the search finds one.
     """
 
     name: str
@@ -39,11 +39,11 @@ class OutputFact(NamedTuple):
     """An output of the program.
 
     Attributes:
-        name: Such as "result[0]['w']".
-        value: The number of the value that holds its sharding; -1 for that of a layer that was left out.
+        name: Its path in the results, such as "result[0]['w']".
+        value: The number of the value that holds its sharding; -1 if it belongs to a layer that was left out.
         shape: Sizes of its dimensions.
         element: MLIR's text of the element type.
-        bytes: Its size as a whole.
+        bytes: Its unsharded size.
     """
 
     name: str
@@ -58,19 +58,19 @@ class Problem:
     """A program to find shardings for.
 
     Attributes:
-        program: The program, before propagation; inputs and outputs that are to be found have no sharding. Of many
-            equal layers it has three: the first, one that stands for all in the middle, the last.
-        mesh_name: The mesh that shardings are on, as the program calls it.
-        mesh: The same.
+        program: The program before propagation. Inputs and outputs whose shardings the search finds have none. Of many
+            equal layers it has three: the first, the last, and one that represents those between them.
+        mesh_name: The name of the mesh in the program.
+        mesh: The mesh.
         inputs: The inputs of the whole program.
         outputs: The outputs of the whole program.
-        times: Per op, how often it runs; of ops of a layer that stands for others, in all of them.
+        times: Per op, how often it runs; an op of a middle layer counts for all layers that it represents.
         bytes: Per value, the bytes of an element.
-        topology: The chip, and where the mesh lies.
-        collectives: How collectives are priced.
-        limit: Bytes of memory that a device may use.
-        layers: Where layers are left out, per op the stretch of repeated layers that it is in, or -1, and how many
-            it stands for.
+        topology: The chip, and the placement of the mesh on the networks.
+        collectives: The cost model of collectives.
+        limit: The bytes of memory that a device may use.
+        layers: Empty if no layer is left out. Else per op the number of its stretch of repeated layers, or -1, and the
+            number of layers that the op represents.
     """
 
     program: Program

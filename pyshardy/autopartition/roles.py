@@ -1,4 +1,4 @@
-"""The roles that experts give to a mesh axis: split the batch, weights inside layers, or sequences."""
+"""The ways in which experts use a mesh axis: to split the batch, the weights inside layers, or sequences."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Final, NamedTuple
 
-from pyshardy.autopartition.moves import batch_class, put, put_on_class, weights
+from pyshardy.autopartition.moves import batch_class, batch_classes, put, put_on_class, weights
 from pyshardy.autopartition.space import Assignment, Space
 
 _DEEP: Final = 4
-"""A class that so many weights have is the width of layers, even if no input has it."""
+"""A class that at least this many weights have is the width of the layers, even if no input has it."""
 
 
 class Style(NamedTuple):
@@ -18,10 +18,10 @@ class Style(NamedTuple):
 
     Attributes:
         width: The class of the features between layers, which stays whole.
-        is_strict: Whether a weight stays whole if the dimension that belongs to it does not divide, as where there are
-            fewer heads than devices; else it is split along another one.
-        is_last: Whether of a weight that has a class twice the last dimension is split: columns, not rows.
-        is_first_choice: Whether the width is that which is most likely the one.
+        is_strict: What happens to a weight whose dimension the axis does not divide, such as one with fewer heads than
+            devices. It stays whole if this is true; else another dimension is split.
+        is_last: Whether a weight that has a class twice is split along the last such dimension: columns, not rows.
+        is_first_choice: Whether the width is the most likely class.
     """
 
     width: int | None
@@ -30,17 +30,17 @@ class Style(NamedTuple):
     is_first_choice: bool = True
 
     def name(self, space: Space) -> str:
-        """How it differs from the plain way."""
-        found = " along columns" if self.is_last else ""
+        """The differences from the simplest style, in parentheses; "" if there are none."""
+        found = ["by columns"] if self.is_last else []
         if not self.is_strict:
-            found += " along what divides"
-        if self.is_first_choice or self.width is None:
-            return found
-        return f"{found} beside {class_name(space, self.width)}"
+            found.append("any dimension that divides")
+        if not self.is_first_choice and self.width is not None:
+            found.append(f"{class_name(space, self.width)} whole")
+        return f" ({', '.join(found)})" if found else ""
 
 
 def styles(space: Space) -> Iterator[Style]:
-    """The ways to split weights, the simplest first."""
+    """The styles of splitting weights, the simplest first."""
     has_twice = any(len({group for group, _ in one.places}) < len(one.places) for one in space.classes)
     first = width_class(space)
     widths = dict.fromkeys((first, _commonest(space, split_classes(space)), handed_class(space)))
@@ -49,26 +49,26 @@ def styles(space: Space) -> Iterator[Style]:
 
 
 def class_name(space: Space, number: int) -> str:
-    """The name of a class: one of its dimensions."""
-    group, dim = space.classes[number].places[0]
+    """The name of a class: its dimension of the largest input."""
+    group, dim = max(space.classes[number].places, key=lambda place: space.groups[place[0]].bytes)
     return f"dimension {dim} of {space.groups[group].name}"
 
 
 def split_classes(space: Space) -> list[int]:
     """Classes of weights' dimensions that tensor or expert parallelism may split, the most important first."""
-    batch = batch_class(space)
+    batches = batch_classes(space)
     of_weights = set(weights(space))
     found = [
         number
         for number, one in enumerate(space.classes)
-        if number != batch
+        if number not in batches
         and any(group in of_weights and len(space.groups[group].shape) > 1 for group, _ in one.places)
     ]
     return sorted(found, key=lambda number: (-_bytes(space, number), number))[:6]
 
 
 def width_class(space: Space) -> int | None:
-    """The class of the features between layers: that of most weights, or of the inputs if there are few layers."""
+    """The class of the features between layers: the one that most weights have, or inputs if there are few layers."""
     common = _commonest(space, split_classes(space))
     if common is None or _count(space, common) >= _DEEP:
         return common
@@ -76,7 +76,7 @@ def width_class(space: Space) -> int | None:
 
 
 def handed_class(space: Space) -> int | None:
-    """The class of the features that enter the layers: of those of inputs with the batch, the one of most weights."""
+    """The class of the features that enter the layers: of the classes of batched inputs, the one of most weights."""
     found = [number for number in split_classes(space) if number in _of_batch(space)]
     return _commonest(space, found or split_classes(space))
 
@@ -86,7 +86,7 @@ def _commonest(space: Space, classes: Iterable[int]) -> int | None:
 
 
 def _count(space: Space, number: int) -> int:
-    """The number of parameters that have a class."""
+    """The number of groups of parameters that have a class."""
     of_weights = {group for group in weights(space) if space.groups[group].twin is None}
     return len({group for group, _ in space.classes[number].places if group in of_weights})
 
@@ -99,16 +99,16 @@ def _of_batch(space: Space) -> set[int]:
 
 
 def on_all(space: Space, assignment: Assignment, axes: Iterable[str], number: int) -> Assignment:
-    """Axes on a class."""
+    """Put several axes on a class."""
     for axis in axes:
         assignment = put_on_class(space, assignment, axis, number)
     return assignment
 
 
 def megatron(space: Space, assignment: Assignment, axis: str, style: Style | None = None) -> Assignment:
-    """Split every weight along a dimension inside of its layer: heads, hidden, vocabulary, experts; not the width."""
+    """Split every weight along a dimension inside its layer, such as heads, hidden, vocabulary or experts."""
     style = style or Style(width_class(space))
-    kept = (style.width, batch_class(space))
+    kept = (style.width, *batch_classes(space))
     of_weights = set(weights(space))
     done: set[int] = set()
     for number in sorted(range(len(space.classes)), key=lambda number: (-_bytes(space, number), number)):
@@ -123,7 +123,7 @@ def megatron(space: Space, assignment: Assignment, axis: str, style: Style | Non
 
 
 def sequence(space: Space, assignment: Assignment, axis: str) -> Assignment:
-    """Split the second dimension of the inputs that have the batch, if it is in no weight."""
+    """Split the dimension after the batch, if no weight has it: the sequence."""
     batch = batch_class(space)
     if batch is None:
         return assignment
@@ -136,6 +136,7 @@ def sequence(space: Space, assignment: Assignment, axis: str) -> Assignment:
 
 
 def _bytes(space: Space, number: int) -> int:
+    """The bytes of all inputs that have a class."""
     return sum(
         space.groups[group].bytes * len(space.groups[group].members)
         for group in {group for group, _ in space.classes[number].places}

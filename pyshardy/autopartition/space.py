@@ -1,22 +1,24 @@
-"""What there is to decide: groups of inputs that are sharded alike, and classes of dimensions that belong together.
+"""The decisions of a search: groups of inputs that are sharded alike, and classes of dimensions sharded together.
 
-Inputs that are named alike but for the number of a layer, and that are used alike, make a group. Dimensions that share
-a factor of some op's sharding rule are in one class: batch, heads, hidden, vocabulary. So the number of decisions does
-not grow with layers.
+Inputs whose names differ only by the number of a layer, and that ops use alike, form a group. Dimensions that share a
+factor of some op's sharding rule form a class: batch, heads, hidden, vocabulary. The number of decisions therefore does
+not grow with the number of layers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.autopartition.problem import OutputFact, Problem
-from pyshardy.autopartition.uses import DimUnion, used_alike
+from pyshardy.autopartition.uses import DimUnion, is_updated_alone, used_alike
+from pyshardy.core.alike import common, general
 from pyshardy.core.sharding import TensorSharding
 
-_INDEX: Final = re.compile(r"\[\d+\]")
+_KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _HEAD: Final = re.compile(r"[^\[.]*")
 _RESULT: Final = re.compile(r"result(\[\d+\])?")
 
@@ -26,19 +28,19 @@ Assignment = tuple[Dims, ...]
 """Per group the axes of its inputs."""
 
 
-class Group(NamedTuple):
+class InputGroup(NamedTuple):
     """Inputs that are sharded alike.
 
     Attributes:
-        name: Their names as one: `params['layers'][*]['w']`.
+        name: One name for all of them, such as `params['layers'][*]['w']`.
         members: Their positions among the inputs.
-        outputs: The positions of the outputs that take their place in the next step.
+        outputs: The positions of the outputs that replace them in the next step.
         shape: Sizes of their dimensions.
         element: MLIR's text of the element type.
-        bytes: Of each, as a whole.
-        is_donated: Whether results may take their memory.
-        fixed: The sharding that they have and keep; None if it is to be found.
-        twin: The group of the parameters that they are the optimizer's state of; None if there is none.
+        bytes: The unsharded size of each.
+        is_donated: Whether results may reuse their memory.
+        fixed: Their given sharding, which they keep; None if the search finds one.
+        twin: The group of the parameters whose optimizer state they are; None for other inputs.
     """
 
     name: str
@@ -56,9 +58,9 @@ class DimClass(NamedTuple):
     """Dimensions that are sharded together.
 
     Attributes:
-        places: Pairs of group and dimension; of a group that has the class twice, both.
-        weight: Elements of the values in between that have it as their first dimension, as often as they are made.
-        others: Elements of the values in between that have it elsewhere, counted likewise.
+        places: Pairs of group and dimension; two for a group that has the class twice.
+        weight: Elements of the intermediate values whose first dimension is of the class, once per computation.
+        others: Elements of the intermediate values of which another dimension is of the class, once per computation.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -76,6 +78,9 @@ class Space:
         groups: The groups of inputs.
         classes: The classes of their dimensions.
         axes: Names and sizes of the mesh axes longer than one.
+        sizes: The same as a mapping.
+        tied: The positions of the outputs that replace inputs in the next step.
+        class_of: The number of the class by pair of group and dimension.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -90,37 +95,38 @@ class Space:
 
     @property
     def empty(self) -> Assignment:
-        """Nothing sharded."""
+        """The assignment that shards no input."""
         return tuple(((),) * len(group.shape) for group in self.groups)
 
     def fits(self, group: int, dims: Dims) -> bool:
         """Whether inputs of a group can have these axes: each once, and shards of equal size."""
-        used = [axis for axes in dims for axis in axes]
-        if len(set(used)) < len(used):
-            return False
-        return all(
-            size % prod(self.sizes[axis] for axis in axes) == 0 for size, axes in zip(self.groups[group].shape, dims)
-        )
+        return are_equal_shards(self.groups[group].shape, dims, self.sizes)
 
     def sharding(self, group: int, dims: Dims) -> TensorSharding:
         """The sharding of the inputs of a group."""
         fixed = self.groups[group].fixed
         return fixed if fixed is not None else TensorSharding(self.problem.mesh_name, [list(axes) for axes in dims])
 
-    def shardings(self, assignment: Assignment) -> dict[int, TensorSharding]:
-        """The shardings of the inputs and outputs of the problem's program by the numbers of their values."""
+    def shardings(self, assignment: Assignment, problem: Problem | None = None) -> dict[int, TensorSharding]:
+        """The shardings of the inputs and outputs of the problem's program by the numbers of their values.
+
+        Args:
+            assignment: The axes.
+            problem: Another problem with the same inputs and outputs, such as one with constraints.
+        """
+        problem = problem or self.problem
         found = {}
         for number, (group, dims) in enumerate(zip(self.groups, assignment)):
             sharding = self.sharding(number, dims)
-            facts = [self.problem.inputs[member] for member in group.members]
-            others = [self.problem.outputs[output] for output in group.outputs]
+            facts = [problem.inputs[member] for member in group.members]
+            others = [problem.outputs[output] for output in group.outputs]
             for value in [fact.value for fact in facts] + [fact.value for fact in others]:
-                if value >= 0 and self.problem.program.shardings[value] is None:
+                if value >= 0 and problem.program.shardings[value] is None:
                     found[value] = sharding
         return found
 
     def base_bytes(self, assignment: Assignment) -> float:
-        """What inputs, and outputs that take their place but not their memory, hold on a device all the time."""
+        """The bytes per device of the inputs, and of the outputs that replace them without reusing their memory."""
         total = 0.0
         for number, (group, dims) in enumerate(zip(self.groups, assignment)):
             copies = len(group.members) + (0 if group.is_donated else len(group.outputs))
@@ -128,7 +134,7 @@ class Space:
         return total
 
     def shards(self, group: int, dims: Dims) -> int:
-        """In how many shards the inputs of a group lie."""
+        """The number of shards of the inputs of a group."""
         fixed = self.groups[group].fixed
         if fixed is None:
             return prod(self.sizes[axis] for axes in dims for axis in axes)
@@ -136,8 +142,25 @@ class Space:
         return prod(axis.length(mesh) for dim in fixed.dims for axis in dim.axes)
 
     def is_free(self, group: int) -> bool:
-        """Whether the sharding of a group is to be found."""
+        """Whether the search finds the sharding of a group."""
         return self.groups[group].fixed is None
+
+
+def are_equal_shards(shape: Sequence[int], dims: Dims, sizes: Mapping[str, int]) -> bool:
+    """Whether axes are used once each, and cut a tensor into shards of equal size.
+
+    Args:
+        shape: Sizes of the dimensions.
+        dims: The axes of each.
+        sizes: The sizes of the axes.
+
+    >>> are_equal_shards((8, 6), (("x",), ()), {"x": 4}), are_equal_shards((8, 6), ((), ("x",)), {"x": 4})
+    (True, False)
+    """
+    used = [axis for axes in dims for axis in axes]
+    if len(set(used)) < len(used):
+        return False
+    return all(size % prod(sizes[axis] for axis in axes) == 0 for size, axes in zip(shape, dims))
 
 
 def with_dims(assignment: Assignment, changes: Mapping[int, Dims]) -> Assignment:
@@ -149,19 +172,19 @@ def with_dims(assignment: Assignment, changes: Mapping[int, Dims]) -> Assignment
     return tuple(changes.get(number, dims) for number, dims in enumerate(assignment))
 
 
-def _find_groups(problem: Problem, dims: DimUnion) -> tuple[Group, ...]:
+def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
     ties = _ties(problem)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
-        key = (_INDEX.sub("[*]", fact.name), fact.shape, fact.element, fact.sharding, place in ties)
+        key = (general(fact.name), fact.shape, fact.element, fact.sharding, place in ties)
         found.setdefault(key, []).append(place)
     groups = []
     parts = [(len(like), members) for like in found.values() for members in used_alike(problem, dims, like)]
     for count, members in parts:
         first = problem.inputs[members[0]]
         groups.append(
-            Group(
-                name=_group_name(first.name, len(members), count),
+            InputGroup(
+                name=_group_name([problem.inputs[member].name for member in members], count),
                 members=tuple(members),
                 outputs=tuple(ties[member] for member in members if member in ties),
                 shape=first.shape,
@@ -171,19 +194,52 @@ def _find_groups(problem: Problem, dims: DimUnion) -> tuple[Group, ...]:
                 fixed=first.sharding,
             )
         )
-    return _with_twins(groups)
+    return _with_twins(groups, problem)
 
 
-def _group_name(first: str, members: int, count: int) -> str:
-    """The name of a group of so many of those inputs that are named like its first."""
-    if members == 1:
-        return first
-    return _INDEX.sub("[*]", first) if members == count else f"{first} and {members - 1} more"
+def _group_name(names: Sequence[str], count: int) -> str:
+    """The name of a group of inputs; `count` inputs are named like its first."""
+    if len(names) == 1:
+        return names[0]
+    return common(names) if len(names) == count else f"{names[0]} and {len(names) - 1} more"
 
 
-def _with_twins(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Groups that are named like an earlier one but for the beginning, of the same shape, are its state."""
-    found: list[Group] = []
+def _with_twins(groups: Sequence[InputGroup], problem: Problem) -> tuple[InputGroup, ...]:
+    """Set `twin` of the groups of optimizer state: the group of the parameter that the state belongs to.
+
+    State is returned, and a step only does arithmetic with it. It belongs to the group of its shape that other
+    ops use and whose path ends like its own, as far as possible: `state['opt'][0].mu['w']` to `state['params']['w']`.
+    """
+    tied = [number for number, group in enumerate(groups) if group.outputs and group.shape]
+    state = {number for number in tied if _is_state(groups[number], problem)}
+    if not state:
+        return _with_named_twins(groups)
+    found = list(groups)
+    for number in state:
+        alike = {
+            other: _common_end(groups[number].name, groups[other].name)
+            for other in tied
+            if other not in state and groups[other].shape == groups[number].shape
+        }
+        twin = max(alike, key=lambda other: alike[other], default=None)
+        found[number] = groups[number]._replace(twin=twin if twin is not None and alike[twin] else None)
+    return tuple(found)
+
+
+def _is_state(group: InputGroup, problem: Problem) -> bool:
+    values = [problem.inputs[member].value for member in group.members]
+    return all(is_updated_alone(problem.program, value) for value in values if value >= 0)
+
+
+def _common_end(one: str, other: str) -> int:
+    """How many keys two paths have in common at their ends."""
+    keys = zip(reversed(_KEYS.findall(one)), reversed(_KEYS.findall(other)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], keys))
+
+
+def _with_named_twins(groups: Sequence[InputGroup]) -> tuple[InputGroup, ...]:
+    """Set `twin`: a group of the same shape as an earlier one, whose name ends alike, is its optimizer state."""
+    found: list[InputGroup] = []
     tails: dict[tuple[str, tuple[int, ...]], int] = {}
     for number, group in enumerate(groups):
         tail = group.name[len(_head(group.name)) :]
@@ -205,14 +261,14 @@ def _head(name: str) -> str:
 
 
 def _ties(problem: Problem) -> dict[int, int]:
-    """By input the output that takes its place in the next step: arguments and results that are the same trees."""
+    """By input the output that replaces it in the next step, for arguments and results that are the same trees."""
     inputs: dict[str, dict[str, tuple[int, object]]] = {}
     for place, fact in enumerate(problem.inputs):
         head = _head(fact.name)
         inputs.setdefault(head, {})[fact.name[len(head) :]] = place, (fact.shape, fact.element)
     outputs: dict[str, dict[str, tuple[int, object]]] = {}
     for place, one in enumerate(problem.outputs):
-        head = _result_head(one, problem.outputs)
+        head = _result_head(one)
         outputs.setdefault(head, {})[one.name[len(head) :]] = place, (one.shape, one.element)
     found: dict[int, int] = {}
     used: set[str] = set()
@@ -229,19 +285,19 @@ def _ties(problem: Problem) -> dict[int, int]:
 
 
 def _is_same_tree(arguments: Mapping[str, tuple[int, object]], results: Mapping[str, tuple[int, object]]) -> bool:
-    """Whether the leaves of an argument are all among those of a result; a leaf that nothing uses is no input."""
+    """Whether a result has all leaves of an argument. It may have more: a leaf that no op uses is not an input."""
     return bool(arguments) and all(
         tail in results and results[tail][1] == key for tail, (_, key) in arguments.items()
     )  # fmt: skip
 
 
-def _result_head(fact: OutputFact, outputs: Iterable[OutputFact]) -> str:
+def _result_head(fact: OutputFact) -> str:
     """`result`, or `result[0]` where the function returns several."""
     match = _RESULT.match(fact.name)
     return match.group() if match else fact.name
 
 
-def _find_classes(groups: Sequence[Group], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
+def _find_classes(groups: Sequence[InputGroup], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
     for group in groups:
         values = [problem.inputs[member].value for member in group.members]
         values += [problem.outputs[output].value for output in group.outputs]
@@ -252,7 +308,7 @@ def _find_classes(groups: Sequence[Group], problem: Problem, dims: DimUnion) -> 
     return _classes(groups, problem, dims)
 
 
-def _classes(groups: Sequence[Group], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
+def _classes(groups: Sequence[InputGroup], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:
     program = problem.program
     weights: dict[int, float] = {}
     others: dict[int, float] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pyshardy.autopartition.op_prices import Price, Sent, Static
+from pyshardy.autopartition.op_prices import OpPrice, Sent, StaticOp
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.schedule import COMPUTE, Task, run_tasks
 from pyshardy.rules.properties import PRODUCTS
@@ -19,7 +19,7 @@ class Streams:
     """The tasks of one candidate, in program order.
 
     Args:
-        overlaps: Whether products and collectives are cut into pieces, so that one starts with the other's first.
+        overlaps: Whether a product and a collective next to it are cut into pieces, so that they overlap.
 
     Attributes:
         makers: For each value, the tasks that produce it.
@@ -36,7 +36,7 @@ class Streams:
         self._gains: dict[tuple[int, int], float] = {}
         self._moved: dict[tuple[int, TensorSharding | None], Tasks] = {}
 
-    def add(self, static: Static, price: Price) -> None:
+    def add(self, static: StaticOp, price: OpPrice) -> None:
         """Add an op: the collectives before it, its kernel, and the collectives after it."""
         makers, tensors, times = self.makers, static.tensors, static.times
         is_product = self.overlaps and static.kind.name in _MATRIX

@@ -1,4 +1,4 @@
-"""Stretches of a list that repeat: in a list of ops these are layers."""
+"""Repeated stretches of a list; in a list of ops these are layers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST_PERIODS: Final = 24
 
 
 class Stretch(NamedTuple):
-    """Items that repeat.
+    """A repeated part of a list.
 
     Attributes:
-        start: The first item.
-        period: How many items a round has.
-        rounds: How many rounds there are.
+        start: The position of its first item.
+        period: The number of items in a round.
+        rounds: The number of rounds.
     """
 
     start: int
@@ -30,15 +30,15 @@ class Stretch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The item behind the last."""
+        """The position after its last item."""
         return self.start + self.period * self.rounds
 
 
 def find_stretches(signatures: Sequence[int]) -> list[Stretch]:
-    """The stretches of a list that repeat, those that save most first chosen, in order of their start.
+    """The repeated stretches of a list, in order of their start; where they overlap, the one that saves most.
 
     Args:
-        signatures: Numbers from 0 on, which are equal where items are alike.
+        signatures: One number per item, 0 or more; equal for items that are alike.
 
     >>> find_stretches([9, 1, 2, 1, 2, 1, 2, 1, 2, 7])
     [Stretch(start=1, period=2, rounds=4)]
@@ -61,7 +61,7 @@ def find_stretches(signatures: Sequence[int]) -> list[Stretch]:
 
 
 def _periods(marks: np.ndarray) -> list[int]:
-    """The distances at which items come again most often, and those at which a few items in a row do."""
+    """The most frequent distances between equal items, and between equal windows of several items."""
     found: dict[int, None] = {}
     for window in (1, 4, _WINDOW):
         if len(marks) < window + 2:

@@ -12,7 +12,7 @@ from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.core.sharding import TensorSharding
 
 _OF_AXES: Final = ("sdy.manual", "sdy.collective_", "sdy.all_", "sdy.reduce_scatter", "stablehlo.custom_call")
-"""The beginnings of names of ops that may name axes themselves."""
+"""Prefixes of the names of ops that can refer to mesh axes."""
 _MOST: Final = 24
 
 
@@ -57,7 +57,7 @@ def _alike(space: Space) -> list[tuple[str, ...]]:
 
 
 def _named(problem: Problem) -> set[str]:
-    """The axes in shardings of the program."""
+    """The axes that shardings of the program name."""
     given: list[TensorSharding | None] = [*problem.program.shardings, *(fact.sharding for fact in problem.inputs)]
     found: set[str] = set()
     for sharding in {one for one in given if one is not None}:

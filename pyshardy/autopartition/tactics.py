@@ -1,4 +1,4 @@
-"""What experts do, derived from the classes of dimensions of a program: the seeds of a search."""
+"""The tactics of experts for a program, derived from its classes of dimensions: the first candidates of a search."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from functools import partial
 from itertools import combinations, permutations, product
 from typing import Final
 
-from pyshardy.autopartition.moves import batch_class, put_all, put_on_class, states, store_all, weights
+from pyshardy.autopartition.moves import batch_classes, put_all, put_on_class, states, store_all, weights
 from pyshardy.autopartition.roles import Style, class_name, megatron, on_all, sequence, split_classes, styles
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.autopartition.symmetry import Symmetry
 
 _MOST_INPUTS: Final = 4
-Named = Iterator[tuple[str, Assignment]]
+_MOST_EARLY: Final = 2
+"""The number of classes that are put on the whole mesh before less common tactics."""
+NamedAssignments = Iterator[tuple[str, Assignment]]
 
 
 def tactics(space: Space) -> dict[str, Assignment]:
-    """Assignments by the name of what they are, the plain ones first; those that are alike are there once."""
+    """Assignments by the name of the tactic, the simple ones first; one of those that differ only by exchanged axes."""
     found: dict[str, Assignment] = {}
     seen: set[Assignment] = set()
     symmetry = Symmetry(space)
@@ -31,20 +33,21 @@ def tactics(space: Space) -> dict[str, Assignment]:
 
 class _Tactics:
     def __init__(self, space: Space) -> None:
-        self.space, self.batch = space, batch_class(space)
+        self.space, self.batches = space, batch_classes(space)
         self.names = [name for name, _ in space.axes]
         self.styles = list(styles(space))
         self.titles = (("ZeRO-1", states(space)), ("ZeRO-3", weights(space)))
 
-    def all(self) -> Named:
-        """All tactics: what people do first, then what they do more seldom."""
+    def all(self) -> NamedAssignments:
+        """All tactics, the usual ones first."""
         plain, others = self.styles[:1], self.styles[1:]
         yield from self._data_parallel(self.names)
         yield from self._megatron_and_data(plain)
         yield from self._megatron_on_all(self.styles)
         yield from self._sequences()
-        yield "as it is, nothing added", self.space.empty
+        yield "no new shardings", self.space.empty
         yield from self._inputs()
+        yield from self._on_whole_mesh(split_classes(self.space)[:_MOST_EARLY])
         yield from self._megatron_alone(plain)
         yield from self._megatron_and_data(others)
         yield from self._megatron_alone(others)
@@ -52,21 +55,23 @@ class _Tactics:
             for axes in combinations(self.names, count):
                 yield from self._data_parallel(axes)
         yield from self._classes()
-        yield from self._threes()
+        yield from self._combinations_of_three()
 
     def _data(self, base: Assignment, axes: Sequence[str]) -> Assignment:
-        return base if self.batch is None else on_all(self.space, base, axes, self.batch)
+        for batch in self.batches:
+            base = on_all(self.space, base, axes, batch)
+        return base
 
-    def _data_parallel(self, axes: Sequence[str]) -> Named:
-        if self.batch is not None:
+    def _data_parallel(self, axes: Sequence[str]) -> NamedAssignments:
+        if self.batches:
             name = f"data over {_list(axes)}"
             base = self._data(self.space.empty, axes)
             yield from self._stored(name, base, axes)
             for axis in reversed(axes if len(axes) > 1 else ()):
                 yield from self._stored(name, base, [axis], f" along {axis}")
 
-    def _inputs(self) -> Named:
-        """Every input that is no weight alone, along its first dimension, and two of them: edges, nodes, pictures."""
+    def _inputs(self) -> NamedAssignments:
+        """One or two inputs along their first dimensions, inputs other than weights first: edges, nodes, images."""
         space, of_weights = self.space, set(weights(self.space))
         data = [
             group for group, one in enumerate(space.groups) if one.shape and not one.outputs and space.is_free(group)
@@ -78,51 +83,64 @@ class _Tactics:
                 yield f"{names} over {_list(self.names)}", put_all(space, space.empty, groups, 0)
 
     def _each(self) -> Iterator[tuple[str, list[str]]]:
-        """Every axis with the others, the last axis first, since people give that to tensors."""
+        """Every axis with the list of the others. The last comes first: it is usually that of tensor parallelism."""
         for axis in reversed(self.names):
             yield axis, [name for name in self.names if name != axis]
 
-    def _megatron_and_data(self, chosen: Sequence[Style]) -> Named:
+    def _megatron_and_data(self, chosen: Sequence[Style]) -> NamedAssignments:
         space = self.space
         for style, (axis, others) in product(chosen, self._each()):
-            if self.batch is None or not others:
+            if not self.batches or not others:
                 continue
             name = f"Megatron{style.name(self.space)} over {axis}, data over {_list(others)}"
             both = self._data(megatron(space, space.empty, axis, style), others)
             yield from self._stored(name, both, others)
             yield from self._stored(f"{name}, sequence over {axis}", sequence(space, both, axis), others)
 
-    def _megatron_on_all(self, chosen: Sequence[Style]) -> Named:
+    def _megatron_on_all(self, chosen: Sequence[Style]) -> NamedAssignments:
         for style in chosen:
             every = self.space.empty
             for axis in self.names:
                 every = megatron(self.space, every, axis, style)
             yield f"Megatron{style.name(self.space)} over {_list(self.names)}", every
 
-    def _megatron_alone(self, chosen: Sequence[Style]) -> Named:
+    def _megatron_alone(self, chosen: Sequence[Style]) -> NamedAssignments:
         for style, (axis, _) in product(chosen, self._each()):
             yield f"Megatron{style.name(self.space)} over {axis}", megatron(self.space, self.space.empty, axis, style)
 
-    def _sequences(self) -> Named:
+    def _sequences(self) -> NamedAssignments:
         for axis, others in self._each():
             base = sequence(self.space, self.space.empty, axis)
             if base != self.space.empty:
                 name = f"sequence over {axis}" + (f", data over {_list(others)}" if others else "")
                 yield from self._stored(name, self._data(base, others), self.names)
 
-    def _classes(self) -> Named:
+    def _classes(self) -> NamedAssignments:
         for number in split_classes(self.space):
             title = class_name(self.space, number)
             for axis, others in self._each():
                 base = put_on_class(self.space, self.space.empty, axis, number)
                 yield f"{title} over {axis}", base
-                if self.batch is not None and others:
+                if self.batches and others:
                     name = f"{title} over {axis}, data over "
                     yield from self._stored(f"{name}{_list(others)}", self._data(base, others), others)
                     yield from self._stored(f"{name}{_list(self.names)}", self._data(base, self.names), others)
+        yield from self._on_whole_mesh(split_classes(self.space)[_MOST_EARLY:])
 
-    def _threes(self) -> Named:
-        """Megatron over one axis, something else over another, data over the rest, which may be none."""
+    def _on_whole_mesh(self, classes: Sequence[int]) -> NamedAssignments:
+        """A class over all axes, such as experts or rows of tables, with the batch or sequences over them too."""
+        space, names = self.space, self.names
+        for number in classes:
+            base = both = on_all(space, space.empty, names, number)
+            for axis in names:
+                both = sequence(space, both, axis)
+            title, over = f"{class_name(space, number)} over {_list(names)}", f"over {_list(names)}"
+            yield from self._stored(f"{title}, data {over}", self._data(base, names), names)
+            yield from self._stored(f"{title}, sequence {over}", both, names)
+            yield from self._stored(title, base, names)
+
+    def _combinations_of_three(self) -> NamedAssignments:
+        """Megatron over one axis, another tactic over a second one, data over the remaining axes, if any."""
         space = self.space
         tasks: list[tuple[str, Callable[[Assignment, str], Assignment]]] = [
             (class_name(space, number), partial(_on_class, space, number)) for number in split_classes(space)
@@ -142,8 +160,8 @@ class _Tactics:
                     f"Megatron over {other}+{one}, data over {_list(rest)}", self._data(both, rest), rest
                 )
 
-    def _stored(self, name: str, base: Assignment, axes: Sequence[str], where: str = "") -> Named:
-        """A tactic, and the same where state, or all weights, are stored in parts along axes."""
+    def _stored(self, name: str, base: Assignment, axes: Sequence[str], where: str = "") -> NamedAssignments:
+        """A tactic, alone, with ZeRO-1 and with ZeRO-3 along axes."""
         if not where:
             yield name, base
         for title, groups in self.titles:

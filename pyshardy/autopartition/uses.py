@@ -1,4 +1,4 @@
-"""How a program uses its inputs: the dimensions that belong together, and the inputs that are used alike."""
+"""The uses of inputs: the dimensions that ops shard together, and the inputs that ops use alike."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from pyshardy.autopartition.problem import Problem
+from pyshardy.graph.program import Program
+from pyshardy.rules.properties import ELEMENTWISE
 
+_ENDS: Final = ("stablehlo.reduce", "func.return")
+"""Ops whose results are not elements of the state any more."""
 _LAYERS: Final = "layers"
-"""In the place of what the first op does that uses an input, for layers of which some are left out."""
+"""The use of all inputs of repeated layers, whatever op uses them first."""
 
 
 class DimUnion:
-    """The dimensions of all values, in sets that are connected by factors of sharding rules.
+    """A union-find structure of the dimensions of all values, which connects dimensions of one factor of an op.
 
     Args:
         problem: The problem.
@@ -39,7 +43,7 @@ class DimUnion:
                 self.unite((pair.returned, dim), (pair.result, dim))
 
     def find(self, value: int, dim: int) -> int:
-        """The number of the set that a dimension is in."""
+        """The number of the set of a dimension."""
         parent, place = self._parent, self._starts[value] + dim
         while parent[place] != place:
             parent[place] = parent[parent[place]]
@@ -47,21 +51,22 @@ class DimUnion:
         return place
 
     def unite(self, one: tuple[int, int], other: tuple[int, int]) -> None:
-        """Make one set of two, given by a value and a dimension of each."""
+        """Unite the sets of two dimensions, each given by its value and position."""
         self._parent[self.find(*one)] = self.find(*other)
 
 
 def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list[list[int]]:
-    """Inputs with like names, in groups of like uses.
+    """Inputs with similar names, in groups that ops use alike.
 
-    Two are not if the first op that uses each does something else with them, nor if a dimension of one belongs to
-    another dimension of the other: of weights that follow each other, the columns of the first are the rows of the
-    second. Of many equal layers some are left out, so that this cannot be seen: what these use is one group.
+    Two inputs are in different groups if the first ops that use them treat them differently. They are also if a
+    dimension of one is in one set with a dimension of the other at another position: in a chain of weights, the columns
+    of the first are the rows of the second. Inputs of repeated layers form one group, since layers that were left out
+    cannot be compared.
 
     Args:
         problem: The problem.
-        dims: Which dimensions belong together.
-        members: Positions of inputs of one shape.
+        dims: The sets of dimensions.
+        members: The positions of the inputs, which have one shape.
     """
     values = [problem.inputs[member].value for member in members]
     if len(members) == 1:
@@ -87,18 +92,18 @@ def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list
 
 
 def _agree(places: set[tuple[int, int]], taken: set[tuple[int, int]]) -> bool:
-    """Whether classes that both have are at the same dimensions."""
+    """Whether sets that occur in both are at the same dimensions."""
     common = {number for number, _ in places} & {number for number, _ in taken}
     return {place for place in places if place[0] in common} == {place for place in taken if place[0] in common}
 
 
 def _is_of_layers(problem: Problem, value: int) -> bool:
-    """Whether an input is used by layers of which some are left out, or by one that is."""
+    """Whether repeated layers use an input, or its own layer is left out."""
     return value < 0 or bool(problem.layers) and any(problem.layers[op][0] >= 0 for op in problem.program.users[value])
 
 
 def _first_use(problem: Problem, value: int) -> Hashable:
-    """What the first op that uses an input does with it: its name, and which dimensions its results have too."""
+    """How the first op uses an input: the name of the op, the operand, and which of its dimensions the results have."""
     program = problem.program
     users = program.users[value]
     if not users:
@@ -111,3 +116,26 @@ def _first_use(problem: Problem, value: int) -> Hashable:
     kept = {factor for mapping in kind.rule.results for factors in mapping for factor in factors}
     roles = tuple(not kept.isdisjoint(factors) for factors in kind.rule.tensors[position])
     return kind.name, position, roles
+
+
+def is_updated_alone(program: Program, value: int) -> bool:
+    """Whether a program computes with a value element by element, and with the results of that, until it returns them.
+
+    That is how optimizers use their state. Sums of elements, as for norms, do not count.
+
+    Args:
+        program: The program.
+        value: The value of an input.
+    """
+    values = {value: None}
+    left = [value]
+    while left:
+        for op in program.users[left.pop()]:
+            name = program.kind(op).name
+            if name in ELEMENTWISE:
+                new = [other for other in program.tensors[op][len(program.operands[op]) :] if other not in values]
+                values.update(dict.fromkeys(new))
+                left += new
+            elif name not in _ENDS:
+                return False
+    return True

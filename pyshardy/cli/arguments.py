@@ -133,7 +133,7 @@ def _add_completion(commands: Any) -> None:
     text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
     completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
     completion.add_argument("shell", choices=SHELLS)
-    completion.set_defaults(command="completion", source=None, commands=commands.choices)
+    completion.set_defaults(command="completion", source=None, commands=commands.choices, parser=completion)
 
 
 _COMMANDS = (

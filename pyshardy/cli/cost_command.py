@@ -61,7 +61,7 @@ def parse_sizes(text: str, option: str) -> dict[str, int]:
     needed = "axes with sizes, like data=64,model=16"
     found = {}
     for name, size in _pairs(text, option, needed).items():
-        if not size.isdecimal() or not 1 <= int(size) <= 2**31:
+        if not re.fullmatch(r"[1-9]\d{0,9}", size, re.ASCII) or int(size) > 2**31:
             raise UsageError("reading the command line", got=f"{option} {text}", needed=needed)
         found[name] = int(size)
     return found

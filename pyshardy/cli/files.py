@@ -10,12 +10,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError, UsageError
-from pyshardy.report.files import replace_file
+from pyshardy.report.files import write_whole
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -69,31 +68,18 @@ def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
     return shardings
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file atomically: readers never see a part of it, and a failure leaves nothing behind (`replace_file`).
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
-
-
 def write_module(module: Module, arguments: argparse.Namespace, to_standard_output: bool) -> None:
     """Write a module to a file, or to standard output if that is requested.
 
     Text has locations, with the names of arguments and source lines, unless it goes to a terminal.
     """
     path = arguments.output
-    if path and path != "-":
+    if path is not None and path != "-":
         is_bytecode = str(path).endswith((".mlirbc", ".bc"))
         write_whole(
             path, module.bytecode() if is_bytecode else _text(module, arguments, arguments.locations is not False)
         )
-    elif path or to_standard_output:
+    elif path is not None or to_standard_output:
         is_watched = sys.stdout.isatty() if arguments.locations is None else not arguments.locations
         sys.stdout.buffer.write(_text(module, arguments, not is_watched))
 
@@ -118,7 +104,7 @@ class _Closed(io.RawIOBase):
         return True
 
     def write(self, _: Any) -> int:
-        raise OSError(errno.EBADF, "it is closed")
+        raise OSError(errno.EBADF, "a closed stream")
 
 
 def open_standard_streams() -> None:

@@ -82,9 +82,13 @@ def _dumping_to(directory: str | None) -> Iterator[None]:
     from pyshardy.results.dumps import VARIABLE
 
     before = os.environ.get(VARIABLE)
+    if directory is not None:
+        if "\0" in directory:
+            raise UsageError(
+                f"writing dumps to {directory!r}", got="a name that no file can have", needed="a directory"
+            )
+        os.environ[VARIABLE] = directory
     try:
-        if directory is not None:
-            os.environ[VARIABLE] = directory
         yield
     finally:
         if directory is not None:
@@ -164,7 +168,7 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.values is not None:
         return _show_values(result, arguments)
     with stage("finding out where shardings come from"), naming(arguments.source):
-        summary = result.told
+        summary = result.summary_with_origins
     if arguments.json:
         print_json(summary.to_json(arguments.times))
     else:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, TextIO
 
-from pyshardy.cli.files import OUT_OF_MEMORY, write_whole, writing_to_standard_output
+from pyshardy.cli.files import OUT_OF_MEMORY, writing_to_standard_output
 from pyshardy.cli.instruments import Instruments, InvalidAfterPass, Timer, find_invalid_pass, print_op
 from pyshardy.cli.opt_command import (
     DEFAULT_SEPARATOR,
@@ -36,6 +36,7 @@ from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Diagnostics, Severity
 from pyshardy.ir.module import Module
 from pyshardy.ir.readable import check_readable
 from pyshardy.passes.options import format_options
+from pyshardy.report.files import write_whole
 
 
 def main(argv: Sequence[str] | None = None) -> int:

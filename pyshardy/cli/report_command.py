@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.cli.files import STANDARD_INPUT, naming
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
+from pyshardy.report.files import write_whole
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -45,7 +46,7 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
     Raises:
         UsageError: Options contradict each other, or the file cannot be written.
     """
-    from pyshardy.results.pages import report_bytes, write_report
+    from pyshardy.results.pages import report_bytes
 
     path = _path(arguments)
     sources = [arguments.source] + ([] if other is None else [arguments.compare])
@@ -58,7 +59,7 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
     if path == "-":
         sys.stdout.buffer.write(content)
         return ""
-    write_report(content, path)
+    write_whole(path, content)
     return f"wrote {path}: open it in a browser\n" if arguments.format == "html" else f"wrote {path}\n"
 
 
@@ -69,7 +70,7 @@ def _path(arguments: argparse.Namespace) -> str:
             raise UsageError("reading the command line", got="--json and --format model-explorer", needed="one of them")
         arguments.format = "json"
     default = "-" if arguments.json else "report.html" if arguments.format == "html" else "report.json"
-    return str(arguments.output or default)
+    return default if arguments.output is None else str(arguments.output)
 
 
 def _partition(module: Module, source: str, options: Any, partitioning: Any) -> Any:

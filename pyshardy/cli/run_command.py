@@ -52,7 +52,7 @@ class Ran:
     @property
     def summary(self) -> Summary:
         """The shardings and their origins, with all stages and warnings."""
-        return replace(self.propagation.told, stages=tuple(self.stages), warnings=tuple(self.warnings))
+        return replace(self.propagation.summary_with_origins, stages=tuple(self.stages), warnings=tuple(self.warnings))
 
 
 def run_example(arguments: argparse.Namespace, rest: Sequence[str], options: Any, partition_options: Any) -> Ran:
@@ -150,7 +150,7 @@ class _Runner:
             return None
         from pyshardy.runtime.rounding import noises
 
-        with stage("finding out what rounding does"):
+        with stage("measuring the rounding error"):
             return _timed(found, "measure rounding", lambda: noises(self.module, inputs, expected))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.cost_command import parse_networks, parse_shape, parse_sizes
 from pyshardy.errors import UsageError
+from pyshardy.report.files import write_whole
 
 _UNITS = {
     "": 1,
@@ -37,8 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "ignore the shardings that inputs and outputs have (default: they are kept)"
     parser.add_argument("--let-go", action="store_true", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
-    parser.add_argument("--no-constraints", action="store_true", help="leave values in between alone")
-    text = "write the constraints of values in between as a patch of the source"
+    parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
+    text = "write the constraints of intermediate values as a patch of the source"
     parser.add_argument("--patch", metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
@@ -67,19 +67,12 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         constraints=not arguments.no_constraints,
         progress=not arguments.quiet,
     )
-    if arguments.save:
+    patch = plan.patch() if arguments.patch is not None else ""  # whatever may fail comes before anything is written
+    if arguments.save is not None:
         plan.save(arguments.save)
-    if arguments.patch:
-        _write(arguments.patch, plan.patch())
+    if arguments.patch is not None:
+        write_whole(arguments.patch, patch.encode())
     return plan
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text)
-    except OSError as error:
-        needed = "a file that can be written"
-        raise UsageError("writing a patch", got=f"{path}: {error.strerror}", needed=needed) from error
 
 
 def parse_bytes(text: str) -> float:

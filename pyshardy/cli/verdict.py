@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.cli.printing import program
 
 if TYPE_CHECKING:
-    from pyshardy.runtime.compare import Difference
+    from pyshardy.runtime.compare import OutputDifference
 
 CANNOT_TELL_STATUS = 3
 """The exit status if nothing is wrong, but the comparison has no verdict on some output."""
@@ -18,17 +18,19 @@ _MOST_REMARKS = 8
 _VERDICTS = {"agree": 0, "differ": 1, "cannot tell": CANNOT_TELL_STATUS}
 
 
-def exit_status(differences: Sequence[Difference] | None, tolerance: float | None) -> int:
+def exit_status(differences: Sequence[OutputDifference] | None, tolerance: float | None) -> int:
     """The exit status of a comparison: that of its worst output; 0 if nothing could be compared."""
     return _VERDICTS[_verdict(differences or (), tolerance)]
 
 
-def _verdict(differences: Sequence[Difference], tolerance: float | None) -> str:
+def _verdict(differences: Sequence[OutputDifference], tolerance: float | None) -> str:
     found = {difference.verdict(tolerance).value for difference in differences}
     return next((name for name in ("differ", "cannot tell") if name in found), "agree")
 
 
-def comparison_to_json(differences: Sequence[Difference] | None, tolerance: float | None) -> dict[str, Any] | None:
+def comparison_to_json(
+    differences: Sequence[OutputDifference] | None, tolerance: float | None
+) -> dict[str, Any] | None:
     """The comparison as JSON-ready data; None if nothing could be compared."""
     if differences is None:
         return None
@@ -41,7 +43,7 @@ def comparison_to_json(differences: Sequence[Difference] | None, tolerance: floa
     }
 
 
-def _tolerance(differences: Sequence[Difference], tolerance: float | None) -> float | None:
+def _tolerance(differences: Sequence[OutputDifference], tolerance: float | None) -> float | None:
     """The tolerance that decides; None if the effect of rounding decides."""
     if tolerance is None and any(difference.noise_ratio is None for difference in differences):
         from pyshardy.runtime.compare import TOLERANCE
@@ -50,7 +52,7 @@ def _tolerance(differences: Sequence[Difference], tolerance: float | None) -> fl
     return tolerance
 
 
-def _row(difference: Difference, tolerance: float | None) -> dict[str, Any]:
+def _row(difference: OutputDifference, tolerance: float | None) -> dict[str, Any]:
     noise = difference.noise
     return {
         "name": difference.name,
@@ -65,7 +67,10 @@ def _row(difference: Difference, tolerance: float | None) -> dict[str, Any]:
 
 
 def comparison_texts(
-    differences: Sequence[Difference] | None, tolerance: float | None, unfold: bool = False, is_brief: bool = False
+    differences: Sequence[OutputDifference] | None,
+    tolerance: float | None,
+    unfold: bool = False,
+    is_brief: bool = False,
 ) -> list[str]:
     """The outputs that differ, those on which the comparison has little or no verdict, and the largest error.
 
@@ -83,32 +88,30 @@ def comparison_texts(
         if not (is_brief and value == "agree"):
             found = [difference for difference, verdict in zip(differences, values) if verdict == value]
             texts += _remarks(value, found, tolerance, None if unfold else most)
-    counts = {"differ": values.count("differ"), "cannot tell of": values.count("cannot tell")}
-    said = ", ".join(
-        f"{count} differ" if name == "differ" else f"cannot tell of {count}" for name, count in counts.items() if count
-    )
+    counts = {"differ": values.count("differ"), "cannot be judged": values.count("cannot tell")}
+    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
     return [*texts, f"compared {count} with one device: {said or 'all agree'}; {_largest(differences, tolerance)}"]
 
 
-def _remarks(verdict: str, differences: list[Difference], tolerance: float | None, most: int | None) -> list[str]:
+def _remarks(verdict: str, differences: list[OutputDifference], tolerance: float | None, most: int | None) -> list[str]:
     """The outputs of one verdict; if not all are named, the worst first."""
     remarked = [difference for difference in differences if _remark(difference, verdict, tolerance) is not None]
     if most is not None and len(remarked) > most:
         remarked.sort(key=_farness if verdict == "differ" else _unnoticed, reverse=True)
     texts = [f"output {difference.name}: {_remark(difference, verdict, tolerance)}" for difference in remarked[:most]]
     if most is not None and len(remarked) > most:
-        like = {"differ": "differ", "cannot tell": "cannot be told of"}.get(verdict, "are like this, only less so")
+        like = {"differ": "differ", "cannot tell": "cannot be judged"}.get(verdict, "have a similar remark")
         texts.append(f"{len(remarked) - most} more outputs {like}; --all shows them")
     return texts
 
 
-def _unnoticed(difference: Difference) -> float:
+def _unnoticed(difference: OutputDifference) -> float:
     """The largest error of a value that would go unnoticed in an output."""
     return 0.0 if difference.noise is None else difference.noise.resolution
 
 
-def _farness(difference: Difference) -> float:
+def _farness(difference: OutputDifference) -> float:
     """How far an output is off, as that is measured."""
     return difference.max_absolute_error if difference.noise_ratio is None else difference.noise_ratio
 
@@ -126,7 +129,7 @@ def next_lines(sizes: Sequence[str]) -> list[str]:
     return ["", *(f"{'next: ' if number == 0 else '      '}{line}" for number, line in enumerate(lines))]
 
 
-def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:
+def _largest(differences: Sequence[OutputDifference], tolerance: float | None) -> str:
     """The output that is farthest off, as that is measured."""
     if (allowed := _tolerance(differences, tolerance)) is not None:
         worst = max(differences, key=lambda difference: difference.max_absolute_error)
@@ -134,11 +137,11 @@ def _largest(differences: Sequence[Difference], tolerance: float | None) -> str:
         measure = f"relative {relative:.3g}, tolerance {allowed:g}"
     else:
         worst = max(differences, key=lambda difference: difference.noise_ratio or 0.0)
-        measure = f"{worst.noise_ratio:.2g} of what rounding does"
+        measure = f"{worst.noise_ratio:.2g} times the rounding error"
     return f"largest error {worst.max_absolute_error:.3g} in {worst.name} ({measure})"
 
 
-def _remark(difference: Difference, verdict: str, tolerance: float | None) -> str | None:
+def _remark(difference: OutputDifference, verdict: str, tolerance: float | None) -> str | None:
     """What to say of one output; nothing if it agrees and an error of a percent would have been noticed."""
     noise = difference.noise
     if verdict == "differ":
@@ -146,7 +149,7 @@ def _remark(difference: Difference, verdict: str, tolerance: float | None) -> st
     if noise is None or tolerance is not None:
         return None
     if verdict == "cannot tell" and noise.unknown > noise.share:
-        return f"cannot tell: {noise.unknown:.0%} of its values are no finite numbers"
+        return f"cannot tell: {noise.unknown:.0%} of its values are not finite numbers"
     moves = f"rounding alone moves it by {noise.share:.0%}"
     if verdict == "cannot tell":
         return f"cannot tell: {moves}"

@@ -1,4 +1,4 @@
-"""What makes a list of axis references valid: their types, no overlap, nothing left to merge, a mesh that has them."""
+"""Checks of a list of axis references: types, overlap, neighbours that should be merged, axes of the mesh."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def local_shape(sharding: TensorSharding | Any, mesh: Mesh | Any, shape: Sequenc
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
-    """Drop nothing, but extend a JAX sharding to this rank: its spec may leave out the last dimensions."""
+    """The sharding, extended to this rank with empty dimensions: a spec of JAX may leave out the last ones."""
     return sharding.with_dims((*sharding.dims, *[DimSharding()] * (rank - sharding.rank)))
 
 

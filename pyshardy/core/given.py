@@ -17,7 +17,7 @@ def as_tuple(values: Iterable[Any] | Any, doing: str, needed: str) -> tuple[Any,
     """The values of an iterable, as a tuple; text is refused.
 
     Raises:
-        InvalidShardingError: It cannot be iterated over.
+        InvalidShardingError: The value is not iterable, or is text.
 
     >>> as_tuple([1, 2], "counting", "numbers")
     (1, 2)
@@ -61,7 +61,7 @@ def as_text(text: object, doing: str, needed: str) -> str:
     """The text.
 
     Raises:
-        InvalidShardingError: It is none.
+        InvalidShardingError: The value is not text.
 
     >>> as_text("mesh", "naming", "a name")
     'mesh'

@@ -67,7 +67,7 @@ def from_gspmd(text: str, mesh: Mesh, rank: int, mesh_name: str = "mesh") -> Ten
 
 
 def _listable(mesh: Mesh) -> Mesh:
-    """The mesh, of which tilings list the devices."""
+    """The mesh, unless it has too many devices for a tiling, which lists them."""
     found = as_mesh(mesh)
     found.check_listable()
     return found

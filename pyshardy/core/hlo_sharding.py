@@ -26,7 +26,7 @@ _METADATA = re.compile(r"metadata=")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _REDUCTION = re.compile(r'sdy::reduction_op" op_name="(SUM|MAX|MIN)"')
 _SINGLE = re.compile(r"(?:single_device|maximal_mesh)\[device_id=")
-_GROUP = re.compile(r"shard_(?:as|like) (\d+)")
+_GROUP = re.compile(r"shard_(?:as|like) (\d{1,18})")
 
 
 class HloKind(Enum):

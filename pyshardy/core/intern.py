@@ -73,7 +73,8 @@ class Interned:
             set_field(value, field)
         with _adding:
             # Another thread may have built the same value meanwhile: the first one stays.
-            first: T | None = cls._table.get(canonical)
+            known = cls._table.data.get(canonical)  # type: ignore[attr-defined]
+            first: T | None = None if known is None else known()
             if first is None:
                 cls._table[canonical] = first = value
         return first
@@ -112,14 +113,14 @@ def as_integer(value: object, doing: str) -> int:
 
 
 def _unhashable(cls: type[Interned], key: tuple[Any, ...]) -> InvalidShardingError:
-    """The error for values that may change, such as lists, among those that make one that never does."""
+    """The error for a mutable field, such as a list, of an immutable value."""
     for name, value in zip(cls._fields, key):
         try:
             hash(value)
         except TypeError:
-            needed = "a value that does not change"
+            needed = "an immutable value"
             return InvalidShardingError(f"making {cls.__name__}", got=f"{value!r} as {name}", needed=needed)
-    return InvalidShardingError(f"making {cls.__name__}", got=repr(key), needed="values that do not change")
+    return InvalidShardingError(f"making {cls.__name__}", got=repr(key), needed="immutable values")
 
 
 def _rebuild(cls: type[T], key: tuple[Any, ...]) -> T:

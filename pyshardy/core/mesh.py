@@ -123,11 +123,11 @@ class Mesh(Interned):
 
     def has_axis(self, name: str) -> bool:
         """Whether the mesh has an axis of this name."""
-        return name in self.positions
+        return isinstance(name, str) and name in self.positions
 
     def axis_size(self, name: str) -> int:
         """Size of the axis `name`; raises `InvalidShardingError` if the mesh has no such axis."""
-        position = self.positions.get(name)
+        position = self.positions.get(name) if isinstance(name, str) else None
         if position is None:
             known = ", ".join(map(repr, self.axis_names))
             raise InvalidShardingError(
@@ -141,9 +141,16 @@ class Mesh(Interned):
     def coordinates(self, position: int) -> tuple[int, ...]:
         """Coordinate along every axis of the mesh position `position`, row-major.
 
+        Raises:
+            InvalidShardingError: The mesh has no such position.
+
         >>> Mesh([("x", 2), ("y", 4)]).coordinates(6)
         (1, 2)
         """
+        doing = "looking up a position of a mesh"
+        position = as_integer(position, doing)
+        if not 0 <= position < self.size:
+            raise InvalidShardingError(doing, got=str(position), needed=f"one of 0 to {self.size - 1}")
         found = []
         for _, size in reversed(self.axes):
             position, coordinate = divmod(position, size)

@@ -187,7 +187,7 @@ def scan_sharding(scanner: Scanner) -> TensorSharding:
         try:
             found = TensorSharding(intern(plain[1]), map(_dim_of, _PLAIN_DIM.findall(plain[2])))
         except ShardyError:
-            pass  # which is told below, with its place
+            pass  # reading it again below raises the error with its place
         else:
             scanner.position = plain.end()
             scanner.skip_space()

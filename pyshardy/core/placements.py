@@ -37,10 +37,10 @@ class Partial:
     reduce_op: str = "sum"
 
 
-Placement = Shard | Replicate | Partial
+TorchPlacement = Shard | Replicate | Partial
 
 
-def to_torch(sharding: TensorSharding, mesh: Mesh) -> tuple[Placement, ...]:
+def to_torch(sharding: TensorSharding, mesh: Mesh) -> tuple[TorchPlacement, ...]:
     """One placement per axis of the mesh, for `distribute_tensor(x, init_device_mesh(...), placements)`.
 
     Args:
@@ -57,7 +57,7 @@ def to_torch(sharding: TensorSharding, mesh: Mesh) -> tuple[Placement, ...]:
     sharding, mesh = TensorSharding.of(sharding), as_mesh(mesh)
     check_sharding(sharding, mesh, sharding.rank)
     _check_expressible(sharding, mesh)
-    found: dict[str, Placement] = {axis.name: Partial(sharding.reduction.value) for axis in sharding.unreduced}
+    found: dict[str, TorchPlacement] = {axis.name: Partial(sharding.reduction.value) for axis in sharding.unreduced}
     for number, dim in enumerate(sharding.dims):
         found.update((axis.name, Shard(number)) for axis in dim.axes)
     return tuple(found.get(name, Replicate()) for name in mesh.axis_names)

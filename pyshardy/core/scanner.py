@@ -112,7 +112,7 @@ class Scanner:
         return items
 
     def build(self, start: int, make: Callable[[], T]) -> T:
-        """Make a value from what was read since `start`; a refusal points there."""
+        """Make a value from the text read since `start`, where an error points to."""
         try:
             return make()
         except NotationError:

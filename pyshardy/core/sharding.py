@@ -156,7 +156,7 @@ class TensorSharding(Interned):
         if is_named_sharding(sharding):
             return cls(sharding.mesh, sharding.spec)
         needed = "a TensorSharding or a NamedSharding of JAX"
-        raise InvalidShardingError("taking a sharding", got=named_type(sharding), needed=needed)
+        raise InvalidShardingError("reading a sharding", got=named_type(sharding), needed=needed)
 
     @classmethod
     def _canonical(
@@ -218,13 +218,15 @@ class TensorSharding(Interned):
         """Every reference, in dimensions first, then replicated, then unreduced."""
         return [axis for dim in self.dims for axis in dim.axes] + list(self.replicated) + list(self.unreduced)
 
-    def with_mesh(self, mesh: str | Mesh) -> TensorSharding:
-        """The same sharding on another mesh."""
+    def with_mesh(self, mesh: str | Mesh | Any) -> TensorSharding:
+        """The same sharding on another mesh: its name, or the mesh itself, ours or JAX's."""
+        if type(mesh) is not str and type(mesh) is not Mesh:
+            mesh = _mesh_of_user(mesh)
         return TensorSharding._make((mesh, self.dims, self.replicated, self.unreduced, self.reduction))
 
-    def with_dims(self, dims: Iterable[DimSharding]) -> TensorSharding:
-        """The same sharding with other dimensions."""
-        given = tuple(dims)
+    def with_dims(self, dims: Iterable[DimSharding | str | Sequence[str] | None]) -> TensorSharding:
+        """The same sharding with other dimensions, given as for `TensorSharding`."""
+        given = as_dims(dims)
         if given == self.dims:
             return self
         return TensorSharding._make((self.mesh, given, self.replicated, self.unreduced, self.reduction))

@@ -49,7 +49,7 @@ def mesh_of(sharding: TensorSharding, meshes: Meshes) -> Mesh:
         return sharding.mesh
     found = meshes.get(sharding.mesh)
     if found is None:
-        known = ", ".join(map(format_symbol, meshes)) or "a mesh; there is none at all"
+        known = ", ".join(map(format_symbol, meshes)) or "a mesh; the module has none"
         raise InvalidShardingError(
             f"looking up the mesh of {sharding}", got=f"unknown mesh {format_symbol(sharding.mesh)}", needed=known
         )

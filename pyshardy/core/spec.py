@@ -20,8 +20,8 @@ from pyshardy.errors import InvalidShardingError, NotationError
 
 OPEN: Final = "?"
 """Marks a dimension to which propagation may append axes; stands alone or behind axes."""
-_SUB_AXIS = re.compile(r"(.+):\((\d+)\)(\d+)")
-_PRIORITY = re.compile(r"(.*)@(\d+)")
+_SUB_AXIS = re.compile(r"(.+):\((\d{1,30})\)(\d{1,30})")
+_PRIORITY = re.compile(r"(.*)@(\d{1,30})")
 
 
 class PartitionSpec(Interned):

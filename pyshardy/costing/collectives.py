@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from enum import Enum
 from math import ceil, prod
 
-from pyshardy.costing.hardware import TORUS, Hardware, Measured, Network
+from pyshardy.costing.hardware import TORUS, Hardware, Network
 from pyshardy.costing.program import Traffic
 from pyshardy.costing.topology import Lane, Topology
 
@@ -125,11 +125,6 @@ def _by_measurement(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware)
 
 def _share(count: int) -> float:
     return (count - 1) / count
-
-
-def measured_kinds(measured: Sequence[Measured]) -> tuple[str, ...]:
-    """The kinds of collectives with measurements."""
-    return tuple(dict.fromkeys(entry.kind for entry in measured))
 
 
 def _by_xla(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float:

@@ -22,7 +22,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """What a compiler does to a program.
+    """The properties of a compiler that matter for cost.
 
     Attributes:
         order: The order in which it runs kernels.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 
 TORUS, SWITCH = "torus", "switch"
@@ -49,12 +51,15 @@ class Network:
 
     def __post_init__(self) -> None:
         where = f"the network {self.name!r}"
+        _check_texts(where, name=self.name)
         if self.kind not in (TORUS, SWITCH):
             raise UsageError(_ADDING, where=where, got=f"the kind {self.kind!r}", needed=f"{TORUS!r} or {SWITCH!r}")
         _check_positive(where, bytes_per_s=self.bytes_per_s, efficiency=self.efficiency, reduces=self.reduces)
         _check_fraction(where, efficiency=self.efficiency)
         if self.devices is not None:
-            _check_positive(where, devices=self.devices)
+            _check_whole(where, 1, devices=self.devices)
+        _check_whole(where, 0, dims=self.dims, wraps=self.wraps)
+        _check_flags(where, wraps_only=self.wraps_only)
         _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
         if (self.kind == TORUS) != (self.dims > 0):
             needed = "1 or more for a torus, 0 for a switch"
@@ -89,11 +94,17 @@ class Measured:
 
     def __post_init__(self) -> None:
         where = f"the measurement of {self.kind} on {self.devices} devices"
+        _check_texts(where, kind=self.kind)
+        _check_whole(where, 1, devices=self.devices)
+        for name in ("bytes", "seconds"):
+            numbers = _as_tuple(where, name, getattr(self, name), "numbers")
+            _check_positive(where, **{f"{name}[{place}]": number for place, number in enumerate(numbers)})
+            object.__setattr__(self, name, numbers)
         if len(self.bytes) != len(self.seconds) or len(self.bytes) < 2:
             got = f"{len(self.bytes)} sizes and {len(self.seconds)} times"
             raise UsageError(_ADDING, where=where, got=got, needed="a time for every size, for two or more")
-        if any(a >= b for a, b in zip(self.bytes, self.bytes[1:])) or min(*self.bytes, *self.seconds) <= 0:
-            needed = "positive numbers, with the sizes in ascending order"
+        if any(a >= b for a, b in zip(self.bytes, self.bytes[1:])):
+            needed = "the sizes in ascending order"
             raise UsageError(_ADDING, where=where, got=f"sizes {self.bytes} and times {self.seconds}", needed=needed)
 
     def at(self, size: float) -> float:
@@ -119,7 +130,7 @@ class Hardware:
         name: The name of the chip.
         memory_bytes: The memory of one device.
         memory_bytes_per_s: The bandwidth of that memory.
-        flops_per_s: The peak rate of matrix products, by element type.
+        flops_per_s: The peak rate of matrix products, by element type: pairs, or a mapping.
         vector_flops_per_s: The peak rate of other arithmetic; None if unknown, and then it is never the limit.
         networks: The networks, the innermost one first.
         matrix_efficiency: The fraction of the peak that products reach.
@@ -147,6 +158,11 @@ class Hardware:
 
     def __post_init__(self) -> None:
         where = f"the hardware {self.name!r}"
+        self._check_lists(where)
+        _check_texts(where, name=self.name, **{f"sources.{name}": text for name, text in self.sources})
+        if self.vector_flops_per_s is not None:
+            _check_positive(where, vector_flops_per_s=self.vector_flops_per_s)
+        _check_flags(where, overlaps_products=self.overlaps_products)
         _check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)
         _check_positive(where, **{f"flops_per_s.{name}": value for name, value in self.flops_per_s})
         _check_fraction(where, matrix_efficiency=self.matrix_efficiency, memory_efficiency=self.memory_efficiency)
@@ -158,6 +174,18 @@ class Hardware:
         if None in sizes[:-1]:
             needed = "a number of devices for every network but the last"
             raise UsageError(_ADDING, where=where, got="an inner network without a number of devices", needed=needed)
+
+    def _check_lists(self, where: str) -> None:
+        """Check the fields with several entries, and keep them as tuples."""
+        for name in ("flops_per_s", "sources"):
+            object.__setattr__(self, name, _as_pairs(where, name, getattr(self, name)))
+        for name, kind in (("networks", Network), ("measured", Measured)):
+            entries = _as_tuple(where, name, getattr(self, name), f"{kind.__name__} objects")
+            for entry in entries:
+                if not isinstance(entry, kind):
+                    needed = f"{kind.__name__} objects"
+                    raise UsageError(_ADDING, where=where, got=f"{named_type(entry)} in {name}", needed=needed)
+            object.__setattr__(self, name, entries)
 
     def matrix_flops_per_s(self, dtype: str) -> float:
         """The peak rate of matrix products of an element type.
@@ -195,6 +223,42 @@ def _width(dtype: str) -> int:
     return int(digits) if digits else 32
 
 
+def _as_tuple(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]:
+    """The entries of a field; text and what has no entries is refused."""
+    if not isinstance(values, (str, bytes)):
+        with suppress(TypeError):
+            return tuple(values)
+    raise UsageError(_ADDING, where=where, got=f"{named_type(values)} as {name}", needed=needed)
+
+
+def _as_pairs(where: str, name: str, given: Any) -> tuple[tuple[str, Any], ...]:
+    """The entries of a table by name: pairs, or a mapping."""
+    needed = "pairs of a name and a value, or a mapping"
+    entries = _as_tuple(where, name, given.items() if isinstance(given, Mapping) else given, needed)
+    for entry in entries:
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2 or not isinstance(entry[0], str):
+            raise UsageError(_ADDING, where=where, got=f"{entry!r} in {name}", needed=needed)
+    return tuple((key, value) for key, value in entries)
+
+
+def _check_texts(where: str, **texts: Any) -> None:
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise UsageError(_ADDING, where=where, got=f"{named_type(value)} as {name}", needed="text")
+
+
+def _check_whole(where: str, least: int, **numbers: Any) -> None:
+    for name, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed=f"a whole number from {least}")
+
+
+def _check_flags(where: str, **flags: Any) -> None:
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="True or False")
+
+
 def _check_positive(where: str, **numbers: float) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
@@ -227,9 +291,10 @@ def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
     try:
         networks = tuple(
             _made(Network, _table(entry, "networks", where), _named("networks", entry, place), where)
-            for place, entry in enumerate(fields.pop("networks", ()))
+            for place, entry in enumerate(_as_tuple(where, "networks", fields.pop("networks", ()), "tables"))
         )
-        measured = tuple(_measured(_table(entry, "measured", where), where) for entry in fields.pop("measured", ()))
+        measurements = _as_tuple(where, "measured", fields.pop("measured", ()), "tables")
+        measured = tuple(_measured(_table(entry, "measured", where), where) for entry in measurements)
         flops = tuple(_table(fields.pop("flops_per_s", {}), "flops_per_s", where).items())
         sources = tuple(_flat(_table(fields.pop("sources", {}), "sources", where)))
         fields |= {"networks": networks, "measured": measured, "flops_per_s": flops, "sources": sources}
@@ -290,7 +355,8 @@ def _measured(fields: dict[str, Any], where: str) -> Measured:
     """A measurement: times by size, or a latency and a bandwidth."""
     if "bytes_per_s" in fields:
         latency, rate = fields.pop("latency_s", 0.0), fields.pop("bytes_per_s")
+        _check_times(where, latency_s=latency)
+        _check_positive(where, bytes_per_s=rate)
         sizes = tuple(float(2**power) for power in range(10, 41))
         fields |= {"bytes": sizes, "seconds": tuple(latency + size / rate for size in sizes)}
-    fields |= {name: tuple(fields[name]) for name in ("bytes", "seconds") if name in fields}
     return _made(Measured, fields, "an entry of measured", where)

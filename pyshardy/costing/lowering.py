@@ -109,9 +109,6 @@ class _Lowering:
                 return
         ops.append(FlatOp(op, flat.inner))
 
-    def _new_of(self, tensor: Tensor) -> int:
-        return self._new(tensor)
-
     def _new(self, tensor: Tensor) -> int:
         self.tensors.append(tensor)
         return len(self.tensors) - 1

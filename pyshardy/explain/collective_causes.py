@@ -14,7 +14,7 @@ from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
 from pyshardy.rules.rule import FactorKind
 
-_CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d+))? of (the body of )?(\S+)")
+_CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d{1,9}))? of (the body of )?(\S+)")
 _COLLECTIVES = frozenset(
     f"stablehlo.{name}"
     for name in (

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
+from pyshardy.core.alike import common, general_text
 from pyshardy.core.axes import Axes
 from pyshardy.core.text import format_bytes
-from pyshardy.explain.alike import common, general_text
 from pyshardy.explain.collective_causes import Cause, Matcher, Row
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.why import Why
@@ -66,14 +66,14 @@ class CollectiveStory:
         return f"<{self}>"
 
 
-class Found(NamedTuple):
+class ExplainedCollectives(NamedTuple):
     """An explanation with its causes, one per collective."""
 
     story: CollectiveStory
     causes: tuple[Cause, ...]
 
 
-def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
+def explain_collectives(why: Why, rows: Sequence[Row]) -> list[ExplainedCollectives]:
     """The explanations of collectives, those that send most bytes first; equal ones share an explanation.
 
     Args:
@@ -89,13 +89,13 @@ def tell(why: Why, rows: Sequence[Row]) -> list[Found]:
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
+def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectives:
     row, cause = alike[0]
-    told = list({one.reason: one for _, one in alike}.values())
-    reason = common(one.reason for one in told)
+    distinct = list({one.reason: one for _, one in alike}.values())
+    reason = common(one.reason for one in distinct)
     times = sum(one.times for one, _ in alike)
-    operands = [why.names.value(one.operand) for one in told if one.operand is not None]
-    operand = common(operands) if len(operands) == len(told) else None
+    operands = [why.names.value(one.operand) for one in distinct if one.operand is not None]
+    operand = common(operands) if len(operands) == len(distinct) else None
     sides = [tuple(_sides(why, places)) for places in dict.fromkeys(one.places for _, one in alike)]
     origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
     origin = _common_origin(["; ".join(found) for found in origins])
@@ -117,7 +117,7 @@ def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> Found:
         line,
         sides[0],
     )
-    return Found(story, tuple(one for _, one in alike))
+    return ExplainedCollectives(story, tuple(one for _, one in alike))
 
 
 def _common_origin(origins: Sequence[str]) -> str:

@@ -80,7 +80,7 @@ class StayedWhole:
     Attributes:
         kind: The kind: "closed", "taken", "nobody asked" and so on (`whole.ReasonKind`).
         text: The reason in words.
-        axis: The axis that did not come.
+        axis: The axis that did not propagate.
         level: What decided a conflict: "annotation", "user priority", "op priority", "strategy" or "order".
     """
 
@@ -149,8 +149,8 @@ class Explanation:
         return asdict(self)
 
     def __str__(self) -> str:
-        told = [value for value in self.values if value.shape] or self.values
-        texts = [_value_text(value, self.has_details) for value in told]
+        shown = [value for value in self.values if value.shape] or self.values
+        texts = [_value_text(value, self.has_details) for value in shown]
         more = len(texts) - _MOST
         if more > 0:
             texts = [*texts[:_MOST], f"… and {more} more values, in `to_json()`"]

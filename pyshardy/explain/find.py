@@ -12,7 +12,7 @@ from pyshardy.explain.cells import cell_name, file_name
 from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
 from pyshardy.explain.subject import Label, Subject
 
-_LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
+_LINE = re.compile(r"(.+?):(\d{1,18})(?::(\d{1,18}))?")
 _DOING = "looking for a value to explain"
 _NEEDED = "an argument, a result, FILE:LINE, a name scope or an op of the program"
 

@@ -5,12 +5,12 @@ Source: docs/semantics/propagation.md#what-a-step-records
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axes import AxisRef
 from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -25,7 +25,7 @@ MANUAL = -2
 """Stands for the step of a manual axis, which only the other side of a manual computation's edge has."""
 
 
-class Placement(NamedTuple):
+class AxisPlacement(NamedTuple):
     """An axis or sub-axis that came to a dimension of a value.
 
     Attributes:
@@ -100,24 +100,24 @@ class History:
         return self._starts[step]
 
     @cached_property
-    def placements(self) -> dict[int, list[Placement]]:
+    def placements(self) -> dict[int, list[AxisPlacement]]:
         """Per holder, the axes that came to it, in order."""
-        found: dict[int, list[Placement]] = {}
+        found: dict[int, list[AxisPlacement]] = {}
         program = self.subject.program
         for value, sharding in enumerate(program.shardings):
             for dim, axis in axes_of(sharding):
-                found.setdefault(value, []).append(Placement(dim, axis, GIVEN))
+                found.setdefault(value, []).append(AxisPlacement(dim, axis, GIVEN))
         for op, view in program.views.items():
             (value,) = program.results[op]
             for dim, given in enumerate(view.outer.dims):
                 for axis in given.axes[: manual_prefix(given, view.manual_axes)]:
                     if not any(one.dim == dim and one.axis.overlaps(axis) for one in found.get(value, ())):
-                        found.setdefault(value, []).append(Placement(dim, axis, MANUAL))
+                        found.setdefault(value, []).append(AxisPlacement(dim, axis, MANUAL))
         for index, step in self._kept():
             known = found.setdefault(step.target, [])
             there = tuple([one.axis for one in known if one.dim == step.dim])
             for axis in subtract_axes(step.axes, there, self._mesh(step.target)):
-                known.append(Placement(step.dim, axis, index))
+                known.append(AxisPlacement(step.dim, axis, index))
         return found
 
     def _kept(self) -> Iterator[tuple[int, Step]]:
@@ -174,14 +174,3 @@ def axes_of(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
     for dim, given in enumerate(() if sharding is None else sharding.dims):
         for axis in given.axes:
             yield dim, axis
-
-
-def is_complete(axis: AxisRef, chains: Sequence[Chain], mesh: Mesh) -> bool:
-    """Whether chains cover all of an axis, and no part of it twice."""
-    parts: Axes = tuple([chain.axis for chain in chains])
-    reached = axis.pre_size
-    for part in sorted(parts, key=lambda one: one.pre_size):
-        if part.pre_size != reached:
-            return False
-        reached = part.end(mesh)
-    return reached == axis.end(mesh)

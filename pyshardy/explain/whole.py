@@ -62,7 +62,7 @@ class Reason(NamedTuple):
 
     Attributes:
         kind: Its kind.
-        axis: The axis that did not come; None if there is none.
+        axis: The axis that did not propagate; None if there is none.
         op: The op that would have propagated it; None if no op is involved.
         asker: The value that has the axis, and its dimension; None if there is none.
         winner: The value that prevented it, and its dimension: for `TAKEN`, the value itself and the dimension that has
@@ -252,12 +252,6 @@ class _Visit:
         if tensor < count and self.history.subject.kind(self.op).is_elementwise and not self.axes(count, factor):
             return Reason(ReasonKind.FOLLOWS, axis, self.op, asker, self.place(count, factor))
         return Reason(ReasonKind.DROPPED, axis, self.op, asker)
-
-    def _has_room_in_front(self, tensor: int, factors: Sequence[int]) -> bool:
-        """Whether any of the factors is not fully sharded."""
-        assert self.mesh is not None
-        sizes, mesh = self.rule.factor_sizes, self.mesh
-        return any(axes_size(self.axes(tensor, factor), mesh) < sizes[factor] for factor in factors)
 
     def _rival(self, tensor: int, dim: int, axis: AxisRef) -> tuple[int, list[tuple[int, AxisRef]]] | None:
         """Another tensor whose use of the axis is the only obstacle, and the place of that use."""

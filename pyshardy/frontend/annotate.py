@@ -38,7 +38,7 @@ from pyshardy.report.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
-_VARIABLE = re.compile(r"\*|(?<!\d)\d+(?:,\d+)?\.\.\d+(?!\d)")
+_VARIABLE = re.compile(r"\*|(?<!\d)\d{1,9}(?:,\d{1,9})?\.\.\d{1,9}(?!\d)")
 _LAST = 2
 _MOST_LAYERS = 100_000
 _MOST_NAMES = 8
@@ -160,9 +160,9 @@ def _warn_of_explicit_axes(module: Module, annotations: Iterable[tuple[str, Inte
     axes = getattr(module.origin, "explicit_axes", ())
     if axes and any(value is not None for _, _, value in annotations):
         warn(
-            f"JAX has decided along its explicit axes {', '.join(axes)} how everything in the function is sharded, "
-            "without these shardings: they only apply to inputs and outputs. For axes that propagation is free to "
-            "use, load the function with mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
+            f"JAX has already sharded all values of the function along its explicit axes {', '.join(axes)}. These "
+            "annotations change only inputs and outputs. To let propagation use the axes, load the function with "
+            "mesh={'axis': size} or axis_types=(jax.sharding.AxisType.Auto, ...)",
             stacklevel=_user_level(),
         )
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import format_symbol
 from pyshardy.errors import InvalidModuleError
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
-from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import element_bits
-from pyshardy.ir.functions import result_sharding
+from pyshardy.ir.functions import main_function, result_sharding, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
@@ -29,7 +30,7 @@ def make_why(
     traced: Traced,
     inputs: Iterable[InterfaceTensor],
     outputs: Iterable[InterfaceTensor],
-    before: Module,
+    given: tuple[Collection[int], Collection[int]],
     result: Module,
 ) -> Why:
     """The object that explains the values of a result.
@@ -38,17 +39,17 @@ def make_why(
         traced: The run of propagation.
         inputs: The inputs of the result.
         outputs: Its outputs.
-        before: The program as the user gave it.
+        given: The positions of the inputs and of the outputs to which the user gave shardings.
         result: The module that later passes made from the nodes of the run.
     """
-    return Why(make_subject(traced, inputs, outputs, before.root, before.name, result.root))
+    return Why(make_subject(traced, inputs, outputs, given, result.name, result.root))
 
 
 def make_subject(
     traced: Traced,
     inputs: Iterable[InterfaceTensor],
     outputs: Iterable[InterfaceTensor],
-    before: Op,
+    given: tuple[Collection[int], Collection[int]],
     name: str = "-",
     result: Op | None = None,
 ) -> Subject:
@@ -58,7 +59,7 @@ def make_subject(
         traced: The run.
         inputs: The inputs of the main function.
         outputs: Its outputs.
-        before: The program as the user gave it.
+        given: The positions of the inputs and of the outputs to which the user gave shardings.
         name: The name of the source text, which MLIR calls "-".
         result: The module that later passes made from the nodes of the run, if its values are those of the run.
     """
@@ -66,43 +67,41 @@ def make_subject(
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
     input_names = {tensor.index: tensor.name for tensor in inputs}
     output_names = {tensor.index: tensor.name for tensor in outputs}
-    given_inputs, given_outputs = _annotated(input_tensors(before)), _annotated(output_tensors(before))
+    given_inputs, given_outputs = given
     names: dict[int, str] = {}
-    given: set[int] = set()
-    function = _main_of(index.values)
+    annotated: set[int] = set()
+    main = _main_of(index.ops)
     for number, value in enumerate(index.values):
         if isinstance(value, FunctionResultPlace):
+            if value.function is not main:
+                names[number] = f"result[{value.result}] of {format_symbol(value.function.attrs['sym_name'])}"
+                continue
             names[number] = output_names.get(value.result, f"result[{value.result}]")
             if value.result in given_outputs:
-                given.add(number)
-        elif function is not None and value.owner is function and value.index in input_names:
+                annotated.add(number)
+        elif main is not None and value.owner is main.region.blocks[0] and value.index in input_names:
             names[number] = input_names[value.index]
             if value.index in given_inputs:
-                given.add(number)
+                annotated.add(number)
     return Subject(
         program=program,
         shardings=propagated.shardings,
         steps=propagated.steps,
         labels=labels_of(traced, name),
         names=names,
-        given=frozenset(given),
-        element_bytes=_ElementBytes(index.values, function),
-        dtypes=_Dtypes(index.values, function),
+        given=frozenset(annotated),
+        element_bytes=_ElementBytes(index.values),
+        dtypes=_Dtypes(index.values),
         final={} if result is None else _final(result, index.values, numbers),
         grouped=grouped,
         erased=frozenset(propagated.erased),
     )
 
 
-def _annotated(tensors: Iterable[InterfaceTensor]) -> set[int]:
-    return {tensor.index for tensor in tensors if tensor.sharding is not None}
-
-
-def _main_of(values: Sequence[Value | FunctionResultPlace]) -> Any:
-    """The entry block of the main function; None if the function has no results."""
-    places = (value for value in reversed(values) if isinstance(value, FunctionResultPlace))
-    found = next(places, None)
-    return None if found is None else found.function.region.blocks[0]
+def _main_of(ops: Iterable[Op]) -> Op | None:
+    """The main function among the ops of a run; None if there is none."""
+    modules = (op.parent_op for op in ops if op.name == "func.func")
+    return next((main_function(module) for module in modules if module is not None), None)
 
 
 def _final(
@@ -177,8 +176,8 @@ def label_of(op: str, location: Any, name: str = "-") -> Label:
 class _Types:
     """The type of every value, looked up on demand."""
 
-    def __init__(self, values: Sequence[Value | FunctionResultPlace], function: Any) -> None:
-        self._values, self._function = values, function
+    def __init__(self, values: Sequence[Value | FunctionResultPlace]) -> None:
+        self._values = values
 
     def __len__(self) -> int:
         return len(self._values)
@@ -186,7 +185,7 @@ class _Types:
     def _type(self, index: int) -> Any:
         value = self._values[index]
         if isinstance(value, FunctionResultPlace):
-            value = self._function.terminator.operands[value.result]
+            value = return_op(value.function).operands[value.result]
         return value.type
 
 

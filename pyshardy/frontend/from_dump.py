@@ -25,7 +25,7 @@ SEPARATOR = "::"
 _INPUT = "00.input_module.mlir"
 _DECIDED = ("02.after_propagation.mlir", "04.output_module.mlir")
 _BEFORE = (".before_optimizations.txt", ".before_optimizations.hlo.pb")
-_PARAMETER = re.compile(r'^ .*? parameter\((\d+)\).*?metadata=\{[^}]*?op_name="((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_PARAMETER = re.compile(r'^ .*? parameter\((\d{1,6})\).*?metadata=\{[^}]*?op_name="((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _HINT = 'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=shardy-xla", set before jax is imported'
 
 

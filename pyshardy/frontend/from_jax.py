@@ -102,7 +102,7 @@ def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> M
         UsageError: A mesh is given. Tracing has already fixed the mesh.
     """
     if mesh is not None:
-        needed = "it where the function is traced, or the function here"
+        needed = "the mesh where the function is traced, or a function that is not traced yet"
         raise UsageError("loading a traced function", got="a mesh", needed=needed)
     return load_lowered(lower_traced(stage(traced), platform))
 

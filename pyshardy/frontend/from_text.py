@@ -32,7 +32,7 @@ def read_bytes(path: str) -> bytes:
     """The content of a file, or of standard input for `-`; raises `UsageError` if it cannot be read."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
-            raise UsageError("reading standard input", got="none: it is closed", needed="a StableHLO module")
+            raise UsageError("reading standard input", got="a closed stream", needed="a StableHLO module")
         return sys.stdin.buffer.read()
     try:
         return Path(path).read_bytes()

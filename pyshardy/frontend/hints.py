@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from math import prod, sqrt
 from typing import NamedTuple
 
+from pyshardy.core.alike import common, general
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.text import format_bytes, quote
-from pyshardy.explain.alike import common, general
-from pyshardy.explain.collectives import Found
+from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
@@ -24,7 +24,7 @@ MOST_TRIES = 4
 """The most annotations to try per collective."""
 
 
-class Edit(NamedTuple):
+class AnnotationEdit(NamedTuple):
     """Another annotation of inputs or outputs.
 
     Attributes:
@@ -71,7 +71,11 @@ def is_better(sent_bytes: int, work: float, now: Trial) -> bool:
 
 
 def hint_for(
-    why: Why, found: Found, before: Module, now: Trial, trial_of: Callable[[Edit], Trial | None]
+    why: Why,
+    found: ExplainedCollectives,
+    before: Module,
+    now: Trial,
+    trial_of: Callable[[AnnotationEdit], Trial | None],
 ) -> str | None:
     """Of the annotations that affect a collective, the one that makes the program send least; None if none helps.
 
@@ -102,7 +106,7 @@ def work_of(root: Op) -> float:
     return work
 
 
-def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
+def _edits(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:
     mismatch = next((cause.mismatch for cause in found.causes if cause.mismatch is not None), None)
     if mismatch is None:
         return
@@ -110,20 +114,20 @@ def _edits(why: Why, found: Found, before: Module) -> Iterator[Edit]:
     subject = why.subject
     if mismatch.op >= subject.op_count and mismatch.has is not None:
         name = subject.names[subject.tensors(mismatch.op)[-1]]
-        yield Edit(False, _alike(outputs, name), mismatch.has.closed())
+        yield AnnotationEdit(False, _alike(outputs, name), mismatch.has.closed())
     yield from _freed(why, mismatch, inputs, outputs)
     if mismatch.value in subject.given:
-        yield Edit(True, _alike(inputs, subject.names[mismatch.value]), mismatch.needs.closed())
+        yield AnnotationEdit(True, _alike(inputs, subject.names[mismatch.value]), mismatch.needs.closed())
 
 
-def _can_be_written(edit: Edit) -> bool:
+def _can_be_written(edit: AnnotationEdit) -> bool:
     """Whether a user can write an annotation: a PartitionSpec cannot name sub-axes."""
     return bool(edit.indices) and all(axis.is_full for axes in edit.sharding.dim_axes for axis in axes)
 
 
 def _freed(
     why: Why, mismatch: Mismatch, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]
-) -> Iterator[Edit]:
+) -> Iterator[AnnotationEdit]:
     """The annotations that conflicting axes come from, each with that dimension left to propagation."""
     for value, dim, axes in reversed(list(clashing(why, mismatch))):
         for axis in axes:
@@ -135,7 +139,7 @@ def _freed(
                     continue
                 dims = [DimSharding((), True) if at == origin.dim else one for at, one in enumerate(given.dims)]
                 name = why.subject.names[origin.value]
-                yield Edit(is_input, _alike(inputs if is_input else outputs, name), given.with_dims(dims))
+                yield AnnotationEdit(is_input, _alike(inputs if is_input else outputs, name), given.with_dims(dims))
 
 
 def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
@@ -147,7 +151,7 @@ def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
     return tuple(tensor.index for tensor in same if (tensor.sharding, tensor.shape) == (one.sharding, one.shape))
 
 
-def _text(edit: Edit, now: Trial, then: Trial) -> str:
+def _text(edit: AnnotationEdit, now: Trial, then: Trial) -> str:
     old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
     was = next(tensor for tensor in old if tensor.index in edit.indices)
     tensor = next(tensor for tensor in new if tensor.index in edit.indices)

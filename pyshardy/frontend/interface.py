@@ -13,7 +13,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh, device_count
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.ir.functions import SHARDING, arg_attrs, main_function, result_attrs, return_op
+from pyshardy.ir.functions import SHARDING, arg_attrs, entry_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import location_name, shown, string_value
@@ -75,7 +75,7 @@ class Interface:
 
 def input_tensors(root: Op) -> list[InterfaceTensor]:
     """The tensors that the main function takes, without tokens."""
-    main = main_function(root)
+    main = entry_function(root)
     return [
         InterfaceTensor(_arg_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
              arg_attrs(main, arg.index).get(SHARDING))
@@ -86,7 +86,7 @@ def input_tensors(root: Op) -> list[InterfaceTensor]:
 
 def output_tensors(root: Op) -> list[InterfaceTensor]:
     """The tensors that the main function returns, without tokens."""
-    main = main_function(root)
+    main = entry_function(root)
     returned = return_op(main).operands
     tensors = []
     for index, value in enumerate(returned):

@@ -59,13 +59,13 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
     if done.returncode == -signal.SIGXCPU:
         raise _ended(name, f"bytes that take more than {seconds} s to read")
     if done.returncode != 0 or not newline:
-        raise _ended(name, f"bytes over which the reader {_ending(done.returncode, done.stderr)}")
+        raise _ended(name, f"bytes on which the reader process {_ending(done.returncode, done.stderr)}")
     try:
         answer: dict[str, Any] = json.loads(head)
         refused = _error(answer) if "error" in answer else None
         text = source.decode() if refused is None and answer["is_text"] else source
     except (ValueError, LookupError, TypeError) as error:  # the content may have taken over the child
-        raise _ended(name, "bytes over which the reader gives an invalid answer") from error
+        raise _ended(name, "bytes on which the reader process returns an invalid answer") from error
     if refused is not None:
         raise refused
     return Module.parse(text, name=name, allow_unregistered_dialects=allow_unregistered_dialects), source
@@ -75,7 +75,8 @@ def _ending(status: int, errors: bytes) -> str:
     """How the child ended, as a phrase."""
     if status >= 0:
         lines = errors.decode(errors="replace").split("\n")
-        return f"fails: {next((line for line in reversed(lines) if line.strip()), 'it says nothing')}"
+        message = next((line for line in reversed(lines) if line.strip()), "")
+        return f"fails: {message}" if message else "fails without a message"
     try:
         return f"ends with {signal.Signals(-status).name}"
     except ValueError:

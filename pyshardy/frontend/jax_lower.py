@@ -257,7 +257,7 @@ def _abstract(tree: Any, target: Target) -> Any:
 
 
 @jax.tree_util.register_pytree_node_class
-class Static:
+class StaticLeaf:
     """A leaf of an argument that is not an array, such as an activation function. It is part of the tree structure.
 
     Args:
@@ -268,24 +268,24 @@ class Static:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and self.value is other.value
+        return isinstance(other, StaticLeaf) and self.value is other.value
 
     def __hash__(self) -> int:
         return id(self.value)
 
-    def tree_flatten(self) -> tuple[tuple[()], Static]:
+    def tree_flatten(self) -> tuple[tuple[()], StaticLeaf]:
         """No children."""
         return (), self
 
     @classmethod
-    def tree_unflatten(cls, found: Static, _: Any) -> Static:
+    def tree_unflatten(cls, found: StaticLeaf, _: Any) -> StaticLeaf:
         """The same leaf."""
         return found
 
 
 def is_static(node: Any) -> bool:
     """Whether this is a leaf that is not an array."""
-    return isinstance(node, Static)
+    return isinstance(node, StaticLeaf)
 
 
 def is_array(leaf: Any) -> bool:
@@ -299,8 +299,8 @@ def is_argument(leaf: Any) -> bool:
 
 
 def filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
-    """A tree in which other leaves are `Static`."""
-    return jax.tree.map(lambda leaf: leaf if keeps(leaf) else Static(leaf), tree)
+    """A tree in which other leaves are `StaticLeaf`."""
+    return jax.tree.map(lambda leaf: leaf if keeps(leaf) else StaticLeaf(leaf), tree)
 
 
 def _has_static(tree: Any) -> bool:
@@ -308,7 +308,7 @@ def _has_static(tree: Any) -> bool:
 
 
 def _taking_static(function: Callable[..., Any], keeps: Callable[[Any], bool] = is_argument) -> Callable[..., Any]:
-    """The function for arguments with `Static` leaves; its results may have such leaves too.
+    """The function for arguments with `StaticLeaf` leaves; its results may have such leaves too.
 
     Args:
         function: The function.

@@ -1,7 +1,7 @@
-"""Calling a function that was under `flax.nnx.jit`, and its shardings as states of the models.
+"""Calls a function under `flax.nnx.jit` with another program, and gives its shardings as states of the models.
 
-`nnx.jit` takes models apart before it calls what `jax.jit` gives it, and puts into them what comes back. It does the
-same here: only what it calls in between is another program.
+`nnx.jit` splits models into states, calls the jitted function on these, and updates the models with the result. Here it
+does the same, but calls another program instead of the jitted function.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ class NnxCall:
 
     def input_states(self, args: Tree) -> Tree:
         """Shardings for positional arguments, those of a model as its state: `jax.device_put` takes both."""
-        if type(self.function).__name__ != _SPLITTING or len(args) != len(self.states):
+        if type(self.function).__name__ != _SPLIT_FORM or len(args) != len(self.states):
             return args
         return tuple(map(_with_states, self.states, args))
 
     def result(self, tree: Tree) -> Tree:
-        """The part of a result that the function returns; what it updates comes before it, or behind it."""
-        found = tree[-1] if type(self.function).__name__ == _SPLITTING else tree[0]
-        return jax.tree.map(_of_variable, found, is_leaf=_is_taken_apart)
+        """The part of a result that the function returns; the updated models come before or after it."""
+        found = tree[-1] if type(self.function).__name__ == _SPLIT_FORM else tree[0]
+        return jax.tree.map(_of_variable, found, is_leaf=_is_split)
 
 
-_SPLITTING = "JitWrapped"
-"""The form of `nnx.jit` that makes lists of models; others, for `graph=False`, keep them as trees."""
-_TAKEN_APART = "NodeStates"
-"""What it makes of a model: lists of arrays, and what else is needed to put it together."""
+_SPLIT_FORM = "JitWrapped"
+"""The form of `nnx.jit` that turns models into lists; others, for `graph=False`, keep them as trees."""
+_SPLIT_MODEL = "NodeStates"
+"""The class of a split model: lists of arrays, and the data to put the model together again."""
 
 
 def nnx_call(function: Any, args: Sequence[Any]) -> NnxCall:
-    """What is needed to call a function under `nnx.jit` again.
+    """The data to call a function under `nnx.jit` again.
 
     Args:
         function: The function.
@@ -82,7 +82,7 @@ def nnx_call(function: Any, args: Sequence[Any]) -> NnxCall:
 
 
 def is_model(value: Any) -> bool:
-    """Whether `nnx.jit` takes this apart: a module, an optimizer, metrics, or another object of nnx."""
+    """Whether `nnx.jit` splits a value into states: a module, an optimizer, metrics, or another object of nnx."""
     nnx = sys.modules["flax.nnx"]
     return isinstance(value, getattr(nnx, "Pytree", None) or nnx.Object)
 
@@ -96,26 +96,26 @@ def _is_state(node: Any) -> bool:
 
 
 def _with_states(states: Any, shardings: Any) -> Any:
-    """The shardings of an argument, those of models in it as states; as they are if its form is not known."""
+    """The shardings of an argument, those of models as states; unchanged if the form of the argument is unknown."""
     try:
         return jax.tree.map(_as_state, states, shardings, is_leaf=_is_state)
     except ValueError:  # such as a variable by itself
-        return jax.tree.map(_of_variable, shardings, is_leaf=_is_taken_apart)
+        return jax.tree.map(_of_variable, shardings, is_leaf=_is_split)
 
 
-def _is_taken_apart(node: Any) -> bool:
-    return is_sharding(node) or type(node).__name__ == _TAKEN_APART
+def _is_split(node: Any) -> bool:
+    return is_sharding(node) or type(node).__name__ == _SPLIT_MODEL
 
 
 def _of_variable(node: Any) -> Any:
-    """The sharding of a variable that was taken apart; anything else as it is."""
+    """The sharding of a variable that was split; other nodes unchanged."""
     leaves = [node] if is_sharding(node) else jax.tree.leaves(node, is_leaf=is_sharding)
     return leaves[0] if len(leaves) == 1 else node
 
 
 def _as_state(state: Any, shardings: Any) -> Any:
-    """The shardings of a model as its state; as they are if they are in groups, as `nnx.StateSharding` makes them."""
-    if not _is_state(state) or type(shardings).__name__ != _TAKEN_APART or len(shardings.states) != 1:
+    """The shardings of a model as its state; unchanged if they are in groups, as `nnx.StateSharding` makes them."""
+    if not _is_state(state) or type(shardings).__name__ != _SPLIT_MODEL or len(shardings.states) != 1:
         return shardings
     leaves, structure = jax.tree.flatten(state)
     found = jax.tree.leaves(shardings, is_leaf=is_sharding)

@@ -20,6 +20,7 @@ from pyshardy.core.spec import axis_text
 from pyshardy.errors import InvalidShardingError, UsageError
 from pyshardy.frontend.annotate import core_mesh
 from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.frontend.jax_devices import checked_devices
 
 
 class SubAxes(Enum):
@@ -43,8 +44,8 @@ class NamedShardings:
 
     Args:
         meshes: The meshes of the module by name.
-        devices: The devices, in the order of device ids; by default all devices of JAX. "abstract" or a
-            `jax.sharding.AbstractMesh` needs none.
+        devices: The devices, in the order of device ids: a list, or a mesh of JAX; by default all devices of JAX.
+            "abstract" or a `jax.sharding.AbstractMesh` needs none.
         sub_axes: What to do with sub-axes.
     """
 
@@ -54,7 +55,8 @@ class NamedShardings:
         self.meshes = meshes
         if isinstance(devices, str) and devices != ABSTRACT:
             raise UsageError("choosing devices", got=repr(devices), needed='devices, or "abstract" for none')
-        self._devices = devices
+        is_placed = devices is not None and not isinstance(devices, (str, AbstractMesh))
+        self._devices = checked_devices(devices) if is_placed else devices
         self._sub_axes = _sub_axes(sub_axes)
         self._jax_meshes: dict[Mesh, Any] = {}
 

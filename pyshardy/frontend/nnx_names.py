@@ -21,8 +21,8 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.strings import named_location
 
-_INPUT = re.compile(r"(\w+)\.states\[0\]\[(\d+)\]")
-_OUTPUT = re.compile(r"result\[0\]\[(\d+)\]\.states\[0\]\[(\d+)\]")
+_INPUT = re.compile(r"(\w+)\.states\[0\]\[(\d{1,9})\]")
+_OUTPUT = re.compile(r"result\[0\]\[(\d{1,9})\]\.states\[0\]\[(\d{1,9})\]")
 _RESULT_INFO = "jax.result_info"
 
 

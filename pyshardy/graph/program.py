@@ -32,7 +32,7 @@ class Direction(IntEnum):
     BOTH = 3
 
 
-class View(NamedTuple):
+class ManualView(NamedTuple):
     """How the edge of a manual computation sees the sharding on its other side.
 
     Source: docs/semantics/propagation.md#manual-computations
@@ -88,7 +88,7 @@ class OpNode(NamedTuple):
     results: tuple[int, ...]
     tensors: tuple[int, ...] = ()
     parent: int = -1
-    view: View | None = None
+    view: ManualView | None = None
 
     @property
     def name(self) -> str:
@@ -161,7 +161,7 @@ class Program:
     results: Lists
     tensors: Lists
     parents: Sequence[int]
-    views: Mapping[int, View]
+    views: Mapping[int, ManualView]
     shapes: Sequence[Shape]
     holders: array[int]
     owners: array[int]

@@ -26,6 +26,9 @@ cdef class Value:
     @cython.locals(moved=list, op=Op)
     cpdef replace_uses(self, Value new, only=*)
 
+    @cython.locals(few=tuple, place=Py_ssize_t, op=Op, index=Py_ssize_t)
+    cdef _move_all_uses(self, Value new)
+
 
 cdef class Block:
     cdef public Region region

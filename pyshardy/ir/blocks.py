@@ -134,19 +134,28 @@ class Value:
 
         It walks the uses from the head of the list, so they end up reversed in front of the uses of `new`.
         """
-        uses = self.uses
-        moved = [*uses]
-        moved.reverse()
-        if only is not None:
-            moved = [use for use in moved if only(*use)]
+        if only is None:
+            self._move_all_uses(new)
+            return
+        moved = [use for use in reversed(self.uses) if only(*use)]
         for op, index in moved:
             op._put_operand(index, new)
             new.add_use(op, index)
-        if len(moved) == len(uses):
-            self.flat_uses = ()
-        else:
-            for op, index in moved:
-                self.drop_use(op, index)
+            self.drop_use(op, index)
+
+    def _move_all_uses(self, new: Value) -> None:
+        uses = self.flat_uses
+        self.flat_uses = ()
+        if isinstance(uses, dict):
+            for op, index in reversed(uses):
+                op._put_operand(index, new)
+                new.add_use(op, index)
+            return
+        few = uses
+        for place in range(len(few) - 2, -1, -2):
+            op, index = few[place], few[place + 1]
+            op._put_operand(index, new)
+            new.add_use(op, index)
 
     def replace_other_uses(self, op: Op) -> None:
         """Make every use except those by `op` use the first result of `op` instead."""

@@ -63,7 +63,7 @@ def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
     return CostReader(root, meshes, name).program()
 
 
-class Interned:
+class SharedKinds:
     """State that descriptions of several modules of one context share, so that like ops are of one kind in all.
 
     It holds MLIR attributes, so it must not outlive the context.
@@ -117,9 +117,9 @@ class CostReader:
         interned: What it shares with other readers.
     """
 
-    def __init__(self, root: Node, meshes: Meshes, name: str, interned: Interned | None = None) -> None:
+    def __init__(self, root: Node, meshes: Meshes, name: str, interned: SharedKinds | None = None) -> None:
         self.root, self.meshes, self.name = root, meshes, name
-        self.interned = Interned() if interned is None else interned
+        self.interned = SharedKinds() if interned is None else interned
         self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
         self.units = self.interned.units
         self.trips = TripCounts(root)
@@ -328,7 +328,7 @@ def input_of(main: Node, arg: Value) -> Input:
 
 
 def output_name(main: Node, index: int, count: int) -> str:
-    """What a result of the main function is called; `count` is how many it has."""
+    """The name of a result of the main function; `count` is the number of its results."""
     info = result_attrs(main, index).get("jax.result_info")
     text = "" if info is None else shown(string_value(info))
     if text:

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from pyshardy.core.options import enum_value
 from pyshardy.core.record import Record
-from pyshardy.errors import InvalidModuleError
+from pyshardy.core.text import named_type
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.nodes import Op
 
+_DOING = "making a diagnostic"
 THIS_FILE = "-"
 """MLIR's name for the module that it reads."""
 
@@ -30,16 +33,27 @@ class Diagnostic(Record):
     """One message about one place.
 
     Attributes:
-        severity: How severe it is.
+        severity: How severe it is, also by name: "warning".
         message: The text.
         location: The MLIR location, or None.
         notes: Further places that belong to it.
+
+    Raises:
+        UsageError: The severity is unknown, the message is not text, or the notes are not diagnostics.
     """
 
     severity: Severity
     message: str
     location: Any = None
     notes: tuple[Diagnostic, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.severity) is not Severity:
+            object.__setattr__(self, "severity", enum_value(Severity, self.severity, _DOING, "the severity "))
+        if not isinstance(self.message, str):
+            raise UsageError(_DOING, got=f"{named_type(self.message)} as the message", needed="text")
+        if not isinstance(self.notes, tuple) or not all(isinstance(note, Diagnostic) for note in self.notes):
+            raise UsageError(_DOING, got=f"{self.notes!r} as the notes", needed="a tuple of diagnostics")
 
     def __str__(self) -> str:
         return f"{format_location(self.location)}: {self.severity.value}: {self.message}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.graph.program import Direction, OpKind, View
+from pyshardy.graph.program import Direction, ManualView, OpKind
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
@@ -34,7 +34,7 @@ class EdgeTensors:
     """
 
     def __init__(self, numbering: Numbering, holders: Sequence[int], callers: Callers, kinds: OpKinds) -> None:
-        self.views: dict[int, View] = {}
+        self.views: dict[int, ManualView] = {}
         self._numbering = numbering
         self._holders = holders
         self._callers = callers
@@ -80,7 +80,7 @@ class EdgeTensors:
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
 
-def _view(edge: Op) -> View | None:
+def _view(edge: Op) -> ManualView | None:
     """The view of an edge of a manual computation."""
     owner = edge.operands[0]
     op = owner.defining_op
@@ -88,4 +88,4 @@ def _view(edge: Op) -> View | None:
     if computation.name != "sdy.manual_computation":
         return None
     shardings = computation.attrs["in_shardings" if op is None else "out_shardings"]
-    return View(op is None, shardings[owner.index], computation.attrs["manual_axes"])
+    return ManualView(op is None, shardings[owner.index], computation.attrs["manual_axes"])

@@ -36,7 +36,7 @@ cdef class _Emitter:
     cpdef emit_region(self, Region region)
     cpdef Py_ssize_t location(self, Op op) except -1
 
-    @cython.locals(name=str, found=Kind)
+    @cython.locals(name=str, shared=dict, found=Kind)
     cpdef Kind kind_of(self, Op op)
     cpdef Kind new_kind(self, Op op)
 

@@ -64,7 +64,7 @@ class _Emitter:
         numbers: The numbers of the values that are defined and visible.
         size: The number of values in the regions being written, including values not defined yet.
         coded: Kinds of ops, by name, names of the attributes, and identities of their values.
-        shared: The last kind of the ops that share their attributes, by the identity of the attributes.
+        shared: Kinds of ops, by name and by the identity of their attributes.
         plain: Numbers of the properties of ops without discardable attributes, with the keys of `coded`.
         dictionaries: Numbers of dictionaries of discardable attributes, by names and identities of the values.
         values: Numbers of attributes, by the identities of the attribute and of its codec.
@@ -82,7 +82,7 @@ class _Emitter:
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], Kind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
-        self.shared: dict[int, Kind] = {}
+        self.shared: dict[str, dict[int, Kind]] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
@@ -230,13 +230,15 @@ class _Emitter:
     def kind_of(self, op: Op) -> Kind:
         """The kind of an op, from its name and attributes."""
         name, attrs = op.name, op.attrs
-        found = self.shared.get(id(attrs))
-        if found is not None and found.op_name == name:
-            return found
-        found = self.coded.get(_content(name, attrs))
+        shared = self.shared.get(name)
+        if shared is None:
+            shared = self.shared[name] = {}
+        found = shared.get(id(attrs))
         if found is None:
-            found = self.new_kind(op)
-        self.shared[id(attrs)] = found
+            found = self.coded.get(_content(name, attrs))
+            if found is None:
+                found = self.new_kind(op)
+            shared[id(attrs)] = found
         return found
 
     def new_kind(self, op: Op) -> Kind:

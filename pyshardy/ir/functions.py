@@ -55,6 +55,21 @@ def main_function(root: Op) -> Op:
     )
 
 
+def entry_function(root: Op) -> Op:
+    """The main function, if it has a body.
+
+    Raises:
+        InvalidModuleError: There is no main function, or it has no body.
+    """
+    main = main_function(root)
+    if is_declaration(main):
+        name = format_symbol(main.attrs["sym_name"])
+        raise InvalidModuleError(
+            "looking for the main function", got=f"{name} without a body", needed="one with a body"
+        )
+    return main
+
+
 def calls(op: Op) -> list[Op]:
     """The `func.call` ops inside an op, in program order."""
     return ops_named(op, (CALL,))

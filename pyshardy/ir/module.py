@@ -131,7 +131,8 @@ class Module:
                 such as an empty symbol.
         """
         with self.context:
-            text = str(self.mlir.operation.get_asm(enable_debug_info=debug_info, print_generic_op_form=generic))
+            shown = {"enable_debug_info": bool(debug_info), "print_generic_op_form": bool(generic)}
+            text = str(self.mlir.operation.get_asm(**shown))
         check_readable(text, self.context)
         return text.rstrip("\n") + "\n"
 

@@ -44,3 +44,6 @@ cdef class Op:
 
     @cython.locals(value=Value, region=Region, block=Block, op=Op, index=Py_ssize_t)
     cpdef drop_operands(self)
+
+    @cython.locals(copy=Op, result=Value)
+    cpdef Op clone(self, dict mapping=*)

@@ -1,4 +1,4 @@
-"""Ops: what `nodes.py` says of all nodes holds for them.
+"""The ops of a module as plain Python objects; `nodes.py` describes nodes in general.
 
 Source: docs/semantics/propagation.md#order-of-uses
 """
@@ -181,7 +181,12 @@ class Op:
 
     def _put_operand(self, index: int, value: Value) -> None:
         operands = self.operands
-        self.operands = (value,) if len(operands) == 1 else (*operands[:index], value, *operands[index + 1 :])
+        if len(operands) == 1:
+            self.operands = (value,)
+        elif len(operands) == 2:
+            self.operands = (operands[0], value) if index else (value, operands[1])
+        else:
+            self.operands = (*operands[:index], value, *operands[index + 1 :])
 
     def insert_before(self, anchor: Op) -> Op:
         """Put this detached op before `anchor`."""
@@ -233,16 +238,11 @@ class Op:
         Adds the results and block arguments of all copied ops to `mapping`.
         """
         mapping = {} if mapping is None else mapping
-        copy = Op(
-            self.name,
-            [mapping.get(value, value) for value in self.operands],
-            [result.type for result in self.results],
-            self.attrs,
-            len(self.regions),
-            self.place,
-            self.successors,
-        )
-        mapping.update(zip(self.results, copy.results))
+        operands = [mapping.get(value, value) for value in self.operands] if mapping else self.operands
+        types = [result.type for result in self.results]
+        copy = Op(self.name, operands, types, self.attrs, len(self.regions), self.place, self.successors)
+        for result in copy.results:
+            mapping[self.results[result.index]] = result
         if self.regions:
             from pyshardy.ir.clone import clone_region_into  # needs this module
 

@@ -179,12 +179,6 @@ def set_block_arg_shardings(op: Op, shardings: Iterable[TensorSharding]) -> None
     op.set_attr("in_shardings", tuple(_outer(op, index, sharding) for index, sharding in enumerate(shardings)))
 
 
-def result_shardings(op: Op) -> tuple[TensorSharding, ...]:
-    """The shardings of all results in their stored form; empty if there are none."""
-    found: tuple[TensorSharding, ...] = op.attrs.get(results_attribute(op)) or ()
-    return found
-
-
 _WITH_OWN_ATTRIBUTES = HOLD_OTHERWISE | {"func.func"}
 
 

@@ -7,7 +7,7 @@ from pyshardy.ir.op cimport Op, id
 cdef class SharedChanges:
     cdef public dict _made
 
-    @cython.locals(key=tuple, found=tuple)
+    @cython.locals(made=dict, found=tuple)
     cpdef set(self, Op op, str name, value)
 
 

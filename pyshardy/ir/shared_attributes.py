@@ -24,15 +24,17 @@ class SharedChanges:
 
     def __init__(self) -> None:
         # By the identities of value and old attributes: new attributes, old attributes, value, name.
-        self._made: dict[tuple[int, int], tuple[Attributes, Attributes, Any, str]] = {}
+        self._made: dict[int, dict[int, tuple[Attributes, Attributes, Any, str]]] = {}
 
     def set(self, op: Op, name: str, value: Any) -> None:
         """Give an op this attribute."""
         old = op.attrs
-        key = id(value), id(old)
-        found = self._made.get(key)
+        made = self._made.get(id(value))
+        if made is None:
+            made = self._made[id(value)] = {}
+        found = made.get(id(old))
         if found is None or found[3] != name:
-            found = self._made[key] = old.with_value(name, value), old, value, name
+            found = made[id(old)] = old.with_value(name, value), old, value, name
         op.attrs = found[0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyshardy.ir.attributes import Attributes
@@ -108,3 +109,13 @@ class ArgPlace(NamedTuple):
 def location_at(place: Any) -> Any:
     """The MLIR location that an object is, or provides."""
     return place.location() if type(place) is OpPlace or type(place) is ArgPlace else place
+
+
+def identity_of(place: Any) -> Hashable:
+    """What tells locations apart, without making them: ops that were read with one location have one identity.
+
+    It holds as long as the place, or another with the same location, is alive.
+    """
+    if type(place) is OpPlace:
+        return id(place.source), place.source.locations[place.number]
+    return id(place)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pyshardy.autopartition.constraints import LEAST_GAIN
+from pyshardy.autopartition.registry import AxesPerDim
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.errors import ShardyError
@@ -13,23 +15,25 @@ from pyshardy.ir.module import Module
 from pyshardy.report.plan import PlanRow
 
 DOING = "searching for shardings"
+Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
+"""Whether to keep shardings, the names of those that are kept, or the shardings to keep by name."""
 MOST_CANDIDATES = 2000
 
 
 @dataclass(frozen=True)
-class Options:
+class SearchOptions:
     """The options of a search.
 
     Attributes:
         hardware: The chip.
         networks: The networks of mesh axes.
         shape: The dimensions of the torus.
-        collectives: How collectives are priced.
-        limit: Bytes that a device may use.
-        budget_s: How long the search may take.
-        candidates: How many candidates it may look at.
+        collectives: The cost model of collectives.
+        limit: The bytes that a device may use.
+        budget_s: The seconds that the search may take.
+        candidates: The number of candidates that it may price.
         seed: The seed of random choices.
-        constraints: Whether values in between may be constrained.
+        constraints: Whether intermediate values may be constrained.
     """
 
     hardware: Hardware
@@ -43,7 +47,7 @@ class Options:
     constraints: bool = True
 
     def row(self, name: str, module: Module) -> PlanRow | None:
-        """What `pyshardy.cost` says of a module; None if it cannot be partitioned."""
+        """The estimate of `pyshardy.cost` for a module; None if the module cannot be partitioned."""
         try:
             found = cost(
                 module, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives
@@ -54,5 +58,17 @@ class Options:
 
 
 def rank(row: PlanRow) -> tuple[bool, float, float]:
-    """A sort key: plans that fit come first, by time; then the others, by how close they come."""
+    """A sort key: first the plans that fit into memory, by time; then the others, by memory."""
     return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)
+
+
+def gains(row: PlanRow, plain: PlanRow) -> bool:
+    """Whether a plan with constraints is worth them.
+
+    Args:
+        row: The plan.
+        plain: The one without, or with others.
+    """
+    if row.fits != plain.fits or not row.fits:
+        return rank(row) < rank(plain)
+    return row.seconds < plain.seconds * (1 - LEAST_GAIN)

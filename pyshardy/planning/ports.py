@@ -1,19 +1,29 @@
-"""The shardings of inputs and outputs: those that a search drops, and those that it found, by name."""
+"""The shardings of inputs and outputs: those that a search drops, keeps, and finds, by name."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pyshardy.autopartition.space import Assignment, Space
-from pyshardy.frontend.annotate import annotate_ports, matching_names
+from pyshardy.autopartition.registry import AxesPerDim, checked_dims
+from pyshardy.autopartition.space import Assignment, Dims, Space
+from pyshardy.core.alike import common
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.frontend.annotate import annotate_ports, matching_names, named_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.report.plan import PlanSpec
+from pyshardy.transforms.search_program import mesh_to_search
+
+_PINNING = "keeping a sharding in a search"
 
 
-def let_go(module: Module, keep: bool | Iterable[str]) -> Module:
-    """The module without the shardings that are not kept."""
+def without_shardings(module: Module, keep: bool | Iterable[str]) -> Module:
+    """The module without the shardings of inputs and outputs, except those to keep.
+
+    Args:
+        module: The program.
+        keep: The names of the inputs and outputs that keep their shardings; True for all, False for none.
+    """
     if keep is True:
         return module
     ports = [("arg_attrs", port) for port in input_tensors(module.root)]
@@ -22,6 +32,34 @@ def let_go(module: Module, keep: bool | Iterable[str]) -> Module:
     kept = {place for name in (() if keep is False else keep) for place in matching_names(name, names)}
     free = [(kind, port, None) for place, (kind, port) in enumerate(ports) if place not in kept and port.sharding]
     return annotate_ports(module, free)
+
+
+def pinned(module: Module, specs: Mapping[str, AxesPerDim]) -> tuple[Module, list[PlanSpec]]:
+    """The module with shardings that the user wants for some inputs and outputs, and these shardings.
+
+    Args:
+        module: The module.
+        specs: Axes by the names of inputs and outputs, of the form that a partitioner returns.
+
+    Raises:
+        UsageError: A name matches nothing, or axes do not fit.
+    """
+    mesh, found = mesh_to_search(module.root)
+    sizes = dict(found.axes)
+    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
+    given = []
+    alike: dict[tuple[bool, tuple[int, ...], str, Dims], list[str]] = {}
+    for kind, port, axes in named_ports(inputs, outputs, specs):
+        dims = checked_dims(_PINNING, port.name, axes, port.shape, sizes)
+        given.append((kind, port, TensorSharding(mesh, [list(names) for names in dims])))
+        alike.setdefault((kind == "res_attrs", port.shape, port.element, dims), []).append(port.name)
+    names = [port.name for port in (*inputs, *outputs)]
+    rows = [
+        PlanSpec(name, shape, element, dims, count, is_output)
+        for (is_output, shape, element, dims), members in alike.items()
+        for name, count in _patterns(members, names)
+    ]
+    return annotate_ports(module, given), rows
 
 
 def plan_specs(
@@ -48,10 +86,10 @@ def plan_specs(
 
 
 def _patterns(members: Sequence[str], names: Sequence[str]) -> list[tuple[str, int]]:
-    """The fewest patterns that stand for exactly these names."""
+    """The fewest patterns that match exactly these names."""
     if not members:
         return []
-    pattern = re.sub(r"\[\d+\]", "[*]", members[0])
+    pattern = common(members)
     if len(members) > 1 and sorted(names[place] for place in matching_names(pattern, names)) == sorted(members):
         return [(pattern, len(members))]
     return [(name, 1) for name in members]

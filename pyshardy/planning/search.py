@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import zip_longest
 
 from pyshardy.autopartition.advice import advice
-from pyshardy.autopartition.constraints import LEAST_GAIN
+from pyshardy.autopartition.constraints import Constrained
 from pyshardy.autopartition.decisions import decisions
-from pyshardy.autopartition.explore import Explorer, Found, Limits
+from pyshardy.autopartition.explore import Candidate, Explorer, Limits
 from pyshardy.autopartition.pricing import Quick
+from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.registry import (
+    Answer,
     SearchTask,
     our_partitioner,
     registered_partitioner,
@@ -21,6 +23,7 @@ from pyshardy.autopartition.registry import (
     task_of,
 )
 from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.autopartition.values import ValueFact, Values
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
@@ -28,37 +31,41 @@ from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
-from pyshardy.planning.constraining import Constraining, Result
-from pyshardy.planning.options import DOING, Options, rank
-from pyshardy.planning.ports import let_go, plan_specs
-from pyshardy.quick_cost.layered import Border, LayeredCandidates
+from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
+from pyshardy.planning.known import Known, figures
+from pyshardy.planning.options import DOING, Keep, SearchOptions, gains, rank
+from pyshardy.planning.ports import pinned, plan_specs, without_shardings
+from pyshardy.planning.proof import MOST_TRIED, all_assignments, none_is_better
+from pyshardy.quick_cost.layered import LayeredCandidates, ShardingsByPosition
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
-from pyshardy.report.plan import PlanRow, PlanSummary, Reason
+from pyshardy.report.plan import PlanReason, PlanRow, PlanSpec, PlanSummary
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
 from pyshardy.transforms.layers import top_ops
+from pyshardy.transforms.named_values import NamedValue, named_values
 from pyshardy.transforms.reshards.survey import distinct_shardings
 from pyshardy.transforms.search_program import mesh_to_search
 
 _LEAST_CHECKED = 24
 _FEWER = 4
-"""One in so many candidates is looked at carefully, but no fewer than `_LEAST_CHECKED`."""
+"""Careful estimates are made for one in this many candidates, but for at least `_LEAST_CHECKED`."""
 _SHARE = 0.4
-"""The part of the time that is for quick estimates; the rest is for careful ones."""
+"""The share of the time for quick estimates; the rest is for careful ones."""
 _WHOLE = 0.7
-"""To partition an op of the whole program takes so much of the time in which an op of its short version is read."""
+"""The time to partition an op of the whole program, as a share of the time to read an op of its short version."""
 _LATEST = 0.9
-"""After this part of the budget nothing is priced that only explains the plan."""
+"""After this share of the budget the search makes no more estimates that only explain the plan."""
 _FOR_CONSTRAINTS = 0.15
-"""The part of the time that is kept for constraints."""
+"""The share of the time reserved for constraints."""
 _TRIES, _LEAST_TRIES = 10, 24
-"""For constraints one in so many candidates is tried, but no fewer than `_LEAST_TRIES`."""
+"""The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
 _MOST_EXPERTS = 2
-"""So many of the experts' tactics are constrained too."""
+"""The number of experts' tactics that are constrained too."""
+_BY_USER = "what the registered partitioner found"
 _MOST_TRIES = 8
-"""So many of the best are partitioned if they turn out not to fit."""
+"""The number of candidates that are partitioned if the first ones do not fit into memory."""
 
 
 @dataclass
@@ -67,28 +74,34 @@ class Search:
 
     Attributes:
         explorer: Compares many candidates by quick estimates.
-        checker: Compares the best of them and their neighbors by the estimate of `LayeredCandidates`.
-        wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
+        checker: Compares the best of them and their neighbours by the estimate of `LayeredCandidates`.
+        known: The costs of candidates.
+        all: All shardings of inputs, if they are few.
     """
 
     module: Module
-    options: Options
-    keep: bool | Iterable[str]
+    options: SearchOptions
+    keep: Keep
     say: Callable[[str], None]
-    wholes: dict[Assignment, PlanRow | None] = field(default_factory=dict)
     names: dict[Assignment, str] = field(default_factory=dict)
+    named: list[PlanRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     is_interrupted: bool = False
     whole_seconds: float = 0.0
-    constrained: tuple[PlanRow, Result] | None = None
+    constrained: tuple[PlanRow, ConstrainedAssignment] | None = None
     constraints: tuple[PlanConstraint, ...] = ()
     plain: PlanRow | None = None
     tries: int = 0
+    all: list[Assignment] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
         self.given = self.module
-        self.module = let_go(self.module, self.keep)
+        self.pins: list[PlanSpec] = []
+        if isinstance(self.keep, Mapping):
+            self.module, self.pins = pinned(without_shardings(self.module, False), self.keep)
+        else:
+            self.module = without_shardings(self.module, self.keep)
         name, mesh = mesh_to_search(self.module.root)
         options = self.options
         self.mesh_name, self.mesh = name, mesh
@@ -99,61 +112,79 @@ class Search:
         end = max(self.started + options.budget_s - self._seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self._reserved(self._seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
-        self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self._watch)
+        between = Values(self._problem_with, self._facts) if options.constraints else Values(
+            self._problem_with, none_because="constraints=False leaves intermediate values alone; leave it out"
+        )  # fmt: skip
+        self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self._watch, between)
         self.space: Space = self.task.space
         self.explorer = self.task.explorer
         most = max(_LEAST_CHECKED, options.candidates // _FEWER)
         self.checker = Explorer(
             self.space, Limits(end, most, options.seed), self._watch, self._careful, self.explorer.symmetry
         )
+        self.known = Known(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
 
+    @cached_property
+    def values(self) -> list[NamedValue]:
+        """The intermediate values that can be constrained."""
+        return named_values(self.module.root)
+
+    def _facts(self) -> list[ValueFact]:
+        return [one.fact for one in self.values]
+
+    def _problem_with(self, chosen: Constrained) -> Problem:
+        """The problem with constraints."""
+        module = with_constraints(self.module, self.values, chosen, self.mesh_name)
+        return problem_of(module, self.topology, self.options.collectives, self.options.limit)
+
     def _layered(self, module: Module) -> LayeredCandidates | None:
-        """What prices candidates without partitioning; None for a program that it does not take."""
+        """The careful estimator, which does not partition; None for a program that it does not support."""
         try:
             return LayeredCandidates(module, self.mesh_name, self.topology, self.options.collectives)
         except UsageError:
             return None
 
     def _seconds_of_whole(self, now: float) -> float:
-        """How long it will about take to partition the program, by how long it took to read the short versions."""
+        """The expected seconds to partition the program, from the time that reading its short versions took."""
         ops, read = len(top_ops(self.module.root)), len(self.problem.program.kind_of)
         return _WHOLE * (now - self.started) * ops / max(1, read)
 
     def _reserved(self, seconds_of_whole: float) -> float:
-        """The time that is kept for constraints; none where it would not suffice to partition once more."""
+        """The time reserved for constraints; none if it would not suffice to partition once more."""
         reserved = _FOR_CONSTRAINTS * self.options.budget_s
         return reserved if self.options.constraints and reserved > 2 * seconds_of_whole else 0.0
 
     def look(self) -> tuple[float, float] | None:
-        """The score of the best tactic."""
+        """The score of the best tactic by quick estimates; None if none propagates."""
         self.explorer.seed()
         best = self.explorer.best
         return None if best is None else self.explorer.score(best.quick)
 
     def run(self) -> Plan:
-        """The plan."""
+        """Search, and return the best plan."""
         try:
             self.explorer.seed()
             own = self._partitioned_by_user() if registered_partitioner() is not our_partitioner else None
             if own is None:
                 self._learn()
                 our_partitioner(self.task)
-            self._check(own)
-            self._finish(own)
-            self._constrain()
+            self._check(None if own is None else own.assignment)
+            self._finish(None if own is None else own.assignment)
+            self._constrain(own)
         except KeyboardInterrupt:
             self.is_interrupted = True
-            self.notes.append("it was interrupted: this is the best so far")
+            self.notes.append("the search was interrupted: this is the best plan so far")
         return self._plan()
 
-    def _partitioned_by_user(self) -> Assignment:
+    def _partitioned_by_user(self) -> Answer:
         found = run_partitioner(self.task)
-        self.explorer.evaluate(found)
-        self.names[found] = "what the registered partitioner found"
+        self.explorer.evaluate(found.assignment)
+        if not found.constraints:
+            self.names[found.assignment] = _BY_USER
         return found
 
-    def _watch(self, count: int, best: Found, at: str) -> None:
+    def _watch(self, count: int, best: Candidate, at: str) -> None:
         quick = best.quick
         self.say(
             f"{at}, candidate {count}: about {format_duration(quick.seconds)}, {format_bytes(round(quick.bytes))} "
@@ -184,68 +215,91 @@ class Search:
             self.explorer.best = best[0] if best else None
 
     def _check(self, own: Assignment | None) -> None:
-        """Look carefully at what seems best, and at what experts do; then at what is near to the best."""
+        """Price carefully the candidates with the best quick estimates and the tactics of experts, then neighbours."""
         best = [found.assignment for found in self.explorer.ranked()]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in best if assignment in tactics]
         wanted = [] if own is None else [own]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
-        self.checker.look_at("what seems best", dict.fromkeys(wanted))
+        self.checker.look_at("careful estimates", dict.fromkeys(wanted))
         self.checker.climb(self.explorer.found)
+        if self.known.is_like_whole and self.prices is not None:
+            self.all = all_assignments(self.space, min(MOST_TRIED, self.checker.limits.most - 1))
+            self.checker.look_at("all shardings of inputs", self.all)
 
     def _finish(self, own: Assignment | None) -> None:
-        """Partition the best, and where prices may be a little off what comes behind it, as long as there is time."""
+        """Partition the best candidate; if the careful estimate is inexact, also the next ones while there is time."""
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self._is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
+        others = [] if self.known.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self._whole(ranked[0])
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
-            best = self._best()
+            best = self.known.best()
             is_done = assignment not in others and best is not None and best[0].fits
             if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
                 break
             self._whole(assignment)
 
-    @property
-    def _is_like_whole(self) -> bool:
-        """Whether the careful estimate is the one of `pyshardy.cost`."""
-        return self.prices is None or self.prices.is_exact
-
-    def _best(self) -> tuple[PlanRow, Assignment] | None:
-        """The best of what was partitioned."""
-        found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
-        return min(found, key=lambda pair: (*rank(pair[0]), pair[1]), default=None)
-
     def _whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
-        if assignment not in self.wholes:
+        if assignment not in self.known.wholes:
             started = time.monotonic()
-            self.wholes[assignment] = self.options.row("", self._annotated(assignment))
+            self.known.wholes[assignment] = self.options.row("", self._annotated(assignment))
             self.whole_seconds = time.monotonic() - started
-        return self.wholes[assignment]
+        return self.known.wholes[assignment]
 
-    def _constrain(self) -> None:
-        """Look for constraints that make the plan, or an expert's tactic, better than the plan; partition it then."""
-        best = self._best()
+    def _constrain(self, own: Answer | None) -> None:
+        """Look for constraints that make the plan, or an expert's tactic, better than the plan; partition it then.
+
+        What a registered partitioner found with constraints is partitioned in any case.
+        """
+        best = self.known.best()
         until = self.started + self.options.budget_s - 1.5 * self.whole_seconds
-        if best is None or self.prices is None or not self.options.constraints or time.monotonic() > until:
-            return
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
+        has_own = own is not None and bool(own.constraints)
+        if best is None or not (has_own or (self._may_constrain and time.monotonic() <= until)):
+            return
         constraining = Constraining(
-            self.module, self.mesh_name, self.space, self._layered, self._borders, self._annotated, limits
+            self.module, self.mesh_name, self.values, self.space, self._layered, self._borders, self._annotated, limits
         )
+        if own is not None and has_own:
+            self._take(own, constraining, best[0])
+        if self._may_constrain and time.monotonic() <= until:
+            self._search_constraints(own, constraining, best)
+
+    @property
+    def _may_constrain(self) -> bool:
+        """Whether the built-in search may look for constraints, and can price them."""
+        return self.options.constraints and self.prices is not None
+
+    def _take(self, own: Answer, constraining: Constraining, best: PlanRow) -> None:
+        """Partition what a registered partitioner found with constraints; if it is better, it is the plan."""
+        row = self.options.row(_BY_USER, constraining.module_of(own))
+        if row is None:
+            self.notes.append(f"{_BY_USER} cannot be partitioned")
+            return
+        self.named.append(row)
+        if rank(row) < rank(best):
+            found = ConstrainedAssignment(own, Quick(row.seconds, row.bytes))
+            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
+
+    def _search_constraints(
+        self, own: Answer | None, constraining: Constraining, best: tuple[PlanRow, Assignment]
+    ) -> None:
         tactics = set(self.explorer.tactics.values())
         experts = [found.assignment for found in self.checker.ranked() if found.assignment in tactics]
-        found = constraining.run(dict.fromkeys([best[1], *experts[:_MOST_EXPERTS]]), self.explorer.found)
+        starts = [Answer(one, {}) for one in dict.fromkeys([best[1], *experts[:_MOST_EXPERTS]])]
+        starts += [] if own is None or not own.constraints else [own]
+        found = constraining.run(starts, self.explorer.found)
         self.tries = constraining.tries
-        row = None if found is None else self.options.row("", constraining.module_of(found))
-        if found is not None and row is not None and _gains(row, best[0]):
-            constraints = constraining.plan_constraints(found)
-            self.constrained, self.constraints = (row, found), constraints
+        row = None if found is None else self.options.row("", constraining.module_of(found.answer))
+        known = best[0] if self.constrained is None else self.constrained[0]
+        if found is not None and row is not None and gains(row, known):
+            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
-    def _borders(self, assignment: Assignment) -> tuple[Border, Border]:
+    def _borders(self, assignment: Assignment) -> tuple[ShardingsByPosition, ShardingsByPosition]:
         """The shardings of inputs and outputs by position."""
         given = list(self._given(assignment))
         inputs, outputs = (
@@ -258,7 +312,7 @@ class Search:
         return annotate_ports(self.module, self._given(assignment))
 
     def _given(self, assignment: Assignment) -> Iterable[tuple[str, InterfaceTensor, TensorSharding]]:
-        """The shardings of inputs and outputs that have none."""
+        """The shardings that an assignment gives to inputs and outputs."""
         space = self.space
         for number, (group, dims) in enumerate(zip(space.groups, assignment)):
             sharding = space.sharding(number, dims).with_mesh(self.mesh_name)
@@ -270,31 +324,33 @@ class Search:
                     yield "res_attrs", self.outputs[output], sharding
 
     def _plan(self) -> Plan:
-        found = self._best()
+        found = self.known.best()
         if found is None:
             best = self.checker.best or self.explorer.best
             assignment = self.space.empty if best is None else best.assignment
             row = self._whole(assignment)
             if row is None:
-                raise UsageError(DOING, got="a program that cannot be partitioned", needed="one that `partition` takes")
+                raise UsageError(
+                    DOING, got="a program that cannot be partitioned", needed="one that `partition` accepts"
+                )
             found = row, assignment
         chosen, assignment = found
         if self.constrained is not None:
             self.plain = chosen
-            chosen, assignment = self.constrained[0], self.constrained[1].assignment
+            chosen, assignment = self.constrained[0], self.constrained[1].answer.assignment
         reasons = () if self.is_interrupted else self._reasons(assignment)
         if not chosen.fits:
             self.notes += advice(self.space, assignment, chosen.bytes, self.options.limit)
         return Plan(self._summary(chosen, assignment, reasons), self.module)
 
-    def _reasons(self, assignment: Assignment) -> tuple[Reason, ...]:
-        """What decisions are worth: by the careful estimate as long as there is time, else by the quick one."""
+    def _reasons(self, assignment: Assignment) -> tuple[PlanReason, ...]:
+        """The value of every decision: by the careful estimate while there is time, else by the quick one."""
         found = []
         for decision, without in decisions(self.space, assignment):
             for price in (self._careful_in_time, self.explorer.found.get):
                 one, other = price(assignment), price(without)
                 if one is not None and other is not None:
-                    found.append(Reason(decision, other.seconds - one.seconds, other.bytes - one.bytes))
+                    found.append(PlanReason(decision, other.seconds - one.seconds, other.bytes - one.bytes))
                     break
         return tuple(sorted(found, key=lambda reason: -reason.seconds))
 
@@ -305,13 +361,13 @@ class Search:
         return self.checker.found.get(assignment)
 
     def _given_row(self) -> PlanRow | None:
-        """What the program costs as the user gave it; partitioned if it is small."""
+        """The estimate of the program as the user gave it; None if there is no time for it."""
         name = "as it was given"
         if not self._is_sharded():
-            row = self._row_of(name, self.space.empty)
+            row = self.known.row_of(name, self.space.empty)
             if row is not None:
                 return row
-        if self._is_like_whole:
+        if self.known.is_like_whole:
             return self.options.row(name, self.given)
         prices = self._layered(self.given) if time.monotonic() < self.started + self.options.budget_s else None
         if prices is None:
@@ -320,10 +376,10 @@ class Search:
         return PlanRow(name, found.seconds, found.bytes, found.bytes <= self.options.limit, False)
 
     def _is_sharded(self) -> bool:
-        """Whether anything in the program as it was given has a sharding."""
+        """Whether any value of the given program has a sharding."""
         return any(distinct_shardings(function) for function in functions(self.given.root))
 
-    def _summary(self, chosen: PlanRow, assignment: Assignment, reasons: tuple[Reason, ...]) -> PlanSummary:
+    def _summary(self, chosen: PlanRow, assignment: Assignment, reasons: tuple[PlanReason, ...]) -> PlanSummary:
         options, explorer = self.options, self.explorer
         ended = "interruption" if self.is_interrupted else self.checker.ended_by or "nothing better"
         return PlanSummary(
@@ -331,18 +387,20 @@ class Search:
             mesh=tuple(self.mesh.axes),
             collectives=options.collectives.value,
             limit=options.limit,
-            specs=tuple(plan_specs(self.space, assignment, self.inputs, self.outputs)),
-            chosen=PlanRow("the plan", *_figures(chosen)),
+            specs=(*self.pins, *plan_specs(self.space, assignment, self.inputs, self.outputs)),
+            chosen=PlanRow("the plan", *figures(chosen)),
             rows=tuple(self._rows()),
-            front=tuple(self._front()),
+            front=tuple(self.known.front()),
             reasons=reasons,
-            candidates=len({**explorer.found, **self.checker.found}) + self.tries,
+            candidates=len({**explorer.found, **self.checker.found}) + len(self.task.between.found) + self.tries,
             exact=len(self.checker.found) + self.tries,
             seconds=round(time.monotonic() - self.started, 2),
             seed=options.seed,
             ended_by=ended,
             notes=tuple(self.notes),
             constraints=self.constraints,
+            bound=0.0 if self.prices is None else self.prices.least_seconds(),
+            all_tried=len(self.all) if none_is_better(self.known, self.all, chosen) else 0,
         )
 
     def _rows(self) -> Iterable[PlanRow]:
@@ -350,41 +408,8 @@ class Search:
         if given is not None:
             yield given
         if self.plain is not None:
-            yield PlanRow("the best plan without constraints", *_figures(self.plain))
+            yield PlanRow("the best plan without constraints", *figures(self.plain))
         named = [*self.explorer.tactics.items(), *((name, one) for one, name in self.names.items())]
-        found = [row for row in (self._row_of(name, tactic) for name, tactic in named) if row is not None]
+        found = [row for row in (self.known.row_of(name, tactic) for name, tactic in named) if row is not None]
+        found += self.named
         yield from sorted(found, key=lambda row: (not row.is_exact, *rank(row), row.name))
-
-    def _row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
-        """The best that is known of an assignment."""
-        assignment = self.explorer.symmetry.first(assignment)
-        whole = self.wholes.get(assignment)
-        if whole is not None:
-            return PlanRow(name, *_figures(whole))
-        careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
-        if careful is not None:
-            fits = careful.bytes <= self.options.limit
-            return PlanRow(name, careful.seconds, careful.bytes, fits, self._is_like_whole)
-        if quick is not None:
-            return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False)
-        return None
-
-    def _front(self) -> Iterable[PlanRow]:
-        known = dict.fromkeys([*self.wholes, *self.checker.found])
-        rows = [row for row in (self._row_of("", one) for one in known) if row is not None]
-        least = math.inf
-        for row in sorted(rows, key=lambda row: (row.seconds, row.bytes)):
-            if row.bytes < least * 0.99:
-                least = row.bytes
-                yield row
-
-
-def _gains(row: PlanRow, plain: PlanRow) -> bool:
-    """Whether a plan with constraints is worth them."""
-    if row.fits != plain.fits or not row.fits:
-        return rank(row) < rank(plain)
-    return row.seconds < plain.seconds * (1 - LEAST_GAIN)
-
-
-def _figures(row: PlanRow) -> tuple[float, float, bool, bool]:
-    return row.seconds, row.bytes, row.fits, row.is_exact

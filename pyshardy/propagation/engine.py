@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import NO_VALUE, Program, View
+from pyshardy.graph.program import NO_VALUE, ManualView, Program
 from pyshardy.propagation.dead_ops import DEAD, DeadOps
 from pyshardy.propagation.plans import ALL_ROUNDS, Current, Plan, Plans
 from pyshardy.propagation.prepare import OWNER_AND_USERS, classify_readers, find_other_readers, with_main_results
@@ -179,7 +179,7 @@ class PropagationEngine:
             self._write_viewed(number, view, updates)
         self._visiting = -1
 
-    def _current(self, number: int, view: View | None) -> Current:
+    def _current(self, number: int, view: ManualView | None) -> Current:
         """The shardings that a visit of an op is given."""
         shardings, tensors = self.shardings, self._tensors
         start, end = self._tensor_starts[number], self._tensor_starts[number + 1]
@@ -212,7 +212,7 @@ class PropagationEngine:
                     return False
         return True
 
-    def _write_viewed(self, number: int, view: View, updates: tuple[Update, ...]) -> None:
+    def _write_viewed(self, number: int, view: ManualView, updates: tuple[Update, ...]) -> None:
         """Write the outcome of a step for the edge of a manual computation; the edge is the last tensor."""
         tensors = self._tensors_of(number)
         for tensor, sharding in updates:

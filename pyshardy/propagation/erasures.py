@@ -1,7 +1,7 @@
-"""When a run erases which dead ops.
+"""The phase in which a run erases each dead op.
 
-An op dies with the last use of its results, whatever the shardings are. So every run over a program erases the same ops
-in the same phases, and gives the same ops another visit there.
+An op is dead when its results have no use left, whatever the shardings are. So every run over a program erases the same
+ops in the same phases, and visits the same other ops because of that.
 
 Source: docs/semantics/propagation.md#dead-ops
 """
@@ -23,8 +23,8 @@ class Erasures:
         visits: The record of a run over it.
 
     Attributes:
-        turns: Per op that is erased, the op in whose turn it is.
-        woken: Per op, the ops in whose turns it is visited because others were erased.
+        turns: Per erased op, the op in whose turn it is erased.
+        woken: Per op that is visited because another one was erased, the ops in whose turns that happens.
     """
 
     def __init__(self, program: Program, visits: Sequence[Visit]) -> None:
@@ -40,11 +40,11 @@ class Erasures:
         return lambda op: self.turns.get(op, turn + 1) <= turn
 
     def visited_after(self, op: int, is_erased: Callable[[int], bool]) -> Iterator[int]:
-        """The ops that are visited, or erased, next after an op was erased.
+        """The ops that are visited, or erased, next because an op was erased: those that compute its operands.
 
         Args:
-            op: The op.
-            is_erased: Whether an op, of those that use a value, is erased by now.
+            op: The erased op.
+            is_erased: Whether an op is erased by now.
         """
         program = self.program
         for value in program.operands[op]:
@@ -55,7 +55,7 @@ class Erasures:
                     yield owner
 
     def inner(self, op: int) -> Iterator[int]:
-        """The ops in the regions of an op, but for those in their regions, the last one first."""
+        """The ops directly in the regions of an op, the last one first."""
         parents = self.program.parents
         end = op + 1
         while end < len(parents) and parents[end] >= op:
@@ -64,11 +64,11 @@ class Erasures:
 
 
 def _turns(program: Program, erased: Sequence[int]) -> Mapping[int, int]:
-    """Per op that is erased, the op in whose turn it is.
+    """Per erased op, the op in whose turn it is erased.
 
     Args:
         program: The program.
-        erased: The ops that are erased, in order, but for those that go with the op around them.
+        erased: The erased ops in order, without those that are erased with the op around them.
     """
     found: dict[int, int] = {}
     latest = -1

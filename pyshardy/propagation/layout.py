@@ -1,4 +1,4 @@
-"""The program as a run of propagation sees it, and the times of its phases: the same in every run over one program.
+"""The program as a run of propagation sees it, and the times of its phases, which are the same in every run over it.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -30,14 +30,15 @@ class Layout:
 
     Args:
         program: The program.
-        options: How to propagate.
-        recording: The record of a run over it.
+        options: The options of propagation.
+        recording: The record of a run over the program.
 
     Attributes:
-        erasures: Its dead ops.
-        turns: The sweeps in order.
-        width: The times of one sweep: restoring a priority, the results of the main function, every op, the results.
-        end: The time behind the last phase.
+        erasures: The dead ops of the program.
+        turns: The sweeps, in order.
+        width: The number of times in one sweep: restoring a priority, the results of the main function, every op, the
+            results again.
+        end: The time after the last phase.
     """
 
     def __init__(self, program: Program, options: PropagateOptions, recording: Recording) -> None:
@@ -63,7 +64,7 @@ class Layout:
         return 1 + self.main_count + op
 
     def readers(self, value: int) -> tuple[int, ...]:
-        """The ops, and results of the main function, whose visit may look at or write the value."""
+        """The ops, and results of the main function, whose visit may read or write the value."""
         found = self._readers.get(value)
         if found is None:
             near = dict.fromkeys(self._tied(value))
@@ -72,7 +73,7 @@ class Layout:
         return found
 
     def _tied(self, value: int) -> Iterator[int]:
-        """The value, and those that are written together with it."""
+        """The value, and the values that are written together with it: of its sharding group and its list."""
         siblings = self.program.siblings
         for member in (value, *self.group_of.get(value, ())):
             yield member
@@ -91,7 +92,7 @@ class Layout:
         return self.kinds[self.kind_of[op]].rule is not None
 
     def step(self, op: int, turn: Turn) -> StepInput | None:
-        """What a visit of an op does in a sweep; None if nothing."""
+        """The step of an op in a sweep; None if nothing propagates through the op."""
         number, (_, round_, strategy) = self.kind_of[op], turn
         key = number, round_, strategy
         if key not in self._steps:
@@ -128,10 +129,10 @@ class Layout:
         return False
 
     def outcome(self, op: int, step: StepInput, current: Current) -> tuple[Update, ...]:
-        """What a step gives for some shardings.
+        """The outcome of a step for these shardings.
 
         Raises:
-            StepError: A sharding that is not valid.
+            StepError: The outcome contains an invalid sharding.
         """
         outcomes = self._outcomes.setdefault(step, {})
         found = outcomes.get(current)

@@ -1,4 +1,4 @@
-"""Annotations without the dimensions that come in later rounds, and these dimensions given back.
+"""Annotations without the dimensions of later user priorities, and the restoring of these dimensions.
 
 Source: docs/semantics/propagation.md#user-priorities
 """
@@ -13,7 +13,7 @@ from pyshardy.propagation.user_priorities import mask, restore
 
 
 def masked_all(layout: Layout) -> tuple[list[TensorSharding | None], Mapping[int, TensorSharding]]:
-    """The shardings of all values in the first round, and the annotations of which dimensions come later."""
+    """The shardings of all values in the first round, and by value the annotations with dimensions of later rounds."""
     program = layout.program
     first: list[TensorSharding | None] = list(program.shardings)
     if not layout.options.user_priorities:
@@ -36,16 +36,16 @@ def masked_all(layout: Layout) -> tuple[list[TensorSharding | None], Mapping[int
 
 
 def masked(layout: Layout, sharding: TensorSharding) -> tuple[TensorSharding, bool]:
-    """An annotation as it is in the first round, and whether dimensions of it come later."""
+    """An annotation as it is in the first round, and whether it has dimensions of later rounds."""
     priorities = {dim.priority for dim in sharding.dims} if layout.options.user_priorities else {None}
     return sharding if priorities <= {None} else mask(sharding, layout.program.meshes), any(priorities)
 
 
 def restored(current: TensorSharding | None, original: TensorSharding, priority: int) -> TensorSharding | None:
-    """A sharding with the dimensions of a priority as annotated; None if that changes nothing.
+    """A sharding with the dimensions of a user priority as annotated; None if the annotation has none.
 
     Raises:
-        InvalidShardingError: It is not valid.
+        InvalidShardingError: The restored sharding is invalid.
     """
     if current is None or priority not in {dim.priority for dim in original.dims}:
         return None

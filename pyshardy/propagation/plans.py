@@ -1,4 +1,4 @@
-"""What a visit of an op does, by its kind and by round, and what steps gave: each distinct step is taken once.
+"""The work of a visit, by the kind of the op and by round. The outcome of each distinct step is computed once.
 
 Source: docs/semantics/propagation.md#the-fixed-point
 """
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.graph.program import OpKind, Program
-from pyshardy.propagation.schedule import ROUNDS, directions, same_rounds
+from pyshardy.propagation.projection import axes_if_same
+from pyshardy.propagation.schedule import ROUNDS, scheduled
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
 from pyshardy.rules.properties import Priority
 
@@ -69,28 +70,28 @@ class Plans:
         return found
 
     def make(self, number: int, strategy: Strategy, round_: int) -> Plan:
-        """The plan of the kind of a number."""
+        """Make the plan of the kind with this number."""
         kind = self._kinds[number]
         rule = kind.rule
         if rule is None:
             return Plan(None, ALL_ROUNDS, {}, False)
+        directions, same = scheduled(rule, kind.priority, kind.direction, round_)
         step = StepInput(
             rule,
-            directions(rule, kind.priority, kind.direction, round_),
+            directions,
             strategy,
             self._is_conservative and not kind.ignores_conservative,
             kind.is_elementwise,
         )
         waits = round_ == 0 and kind.priority in (Priority.PASS_THROUGH, Priority.FORWARD)
-        same = same_rounds(rule, kind.priority, kind.direction, round_)
         return Plan(step, same, self._outcomes.setdefault(step, {}), waits)
 
     def new_outcome(self, number: int, plan: Plan, current: Current) -> Outcome:
         """Compute the outcome of a step that was not taken before."""
-        if not any(current):
+        assert plan.step is not None
+        if axes_if_same(plan.step.rule, current) is not None:
             found: Outcome = (), ALL_ROUNDS
         else:
-            assert plan.step is not None
             try:
                 updates = propagate_step(plan.step, current, self._meshes)
             except InvalidShardingError as error:
@@ -114,6 +115,9 @@ class Plans:
         if known is not None:
             return not known[0]
         assert plan.step is not None
+        if axes_if_same(plan.step.rule, key) is not None:
+            plan.outcomes[key] = (), ALL_ROUNDS
+            return True
         try:
             is_settled = not propagate_step(plan.step, key, self._meshes)
         except InvalidShardingError:

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, initializedcheck=False
-"""Tables that propagation builds of a program before the first visit."""
+"""Tables of a program that propagation builds before the first visit."""
 
 from __future__ import annotations
 

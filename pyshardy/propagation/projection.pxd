@@ -18,6 +18,10 @@ cdef class TensorState:
 cpdef TensorState project(sharding, tuple mapping, tuple sizes, mesh)
 
 
+@cython.locals(found=dict, tensor=Py_ssize_t, mapping=tuple, dims=tuple, index=Py_ssize_t, axes=tuple)
+cpdef dict axes_if_same(rule, shardings)
+
+
 @cython.locals(is_closed=bint, overflows=bint, todo=tuple, taken=tuple, position=Py_ssize_t)
 cdef _project_dim(sharding, tuple dim, tuple sizes, mesh, dict factors)
 @cython.locals(found=list, index=Py_ssize_t, dim=tuple)

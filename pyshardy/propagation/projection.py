@@ -6,13 +6,14 @@ Source: docs/semantics/propagation.md#writing-back
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import append_or_merge, axes_size
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.rules.rule import DimMapping, TensorMapping
+from pyshardy.rules.rule import DimMapping, Rule, TensorMapping
 
 
 class FactorState:
@@ -87,6 +88,32 @@ def _project_dim(
             factors[following] = FactorState((), True, following == dim[-1])
             return
     factors[dim[-1]] = FactorState(todo, is_closed, True)
+
+
+def axes_if_same(rule: Rule, shardings: Sequence[TensorSharding | None]) -> dict[int, Axes] | None:
+    """The axes of every factor if all tensors that have it show the same; None if they do not, or if that is unknown.
+
+    It is unknown for sharded dimensions of several factors. No step changes tensors that have the same, whatever its
+    directions and strategy: there is nothing that one could take over from another.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> from pyshardy.rules.rule_builder import identity_rule
+    >>> sharded = parse_sharding('<@m, [{"x"}]>')
+    >>> axes_if_same(identity_rule((8,)), (sharded, sharded)), axes_if_same(identity_rule((8,)), (sharded, None))
+    ({0: (AxisRef('x'),)}, None)
+    """
+    found: dict[int, Axes] = {}
+    for tensor, mapping in enumerate(rule.tensors):
+        sharding = shardings[tensor]
+        dims = None if sharding is None else sharding.dims
+        for index in range(len(mapping) if dims is None else min(len(mapping), len(dims))):
+            axes = () if dims is None else dims[index].axes
+            if axes and len(mapping[index]) > 1:
+                return None
+            for factor in mapping[index]:
+                if found.setdefault(factor, axes) != axes:
+                    return None
+    return found
 
 
 def take_axes(axes: Axes, size: int, mesh: Mesh) -> tuple[Axes, int, Axes]:

@@ -24,7 +24,7 @@ that is erased: `ERASED`, its number; those inside of it go with it."""
 
 
 class Recording(NamedTuple):
-    """What a run with other annotations is compared with.
+    """The record of a run, with which a run with other annotations is compared.
 
     Attributes:
         visits: The visits that changed something, and the ops that were erased, in order.

@@ -1,8 +1,8 @@
-"""A run with other annotations, of which only what these reach is worked out.
+"""A run with other annotations that computes only the phases that these annotations affect.
 
-The phases of the new run are those of the recorded one but for what reads a value that differs. Where such a value is
-read, the phase is run; the values that it writes otherwise than the recorded run differ from then on, and those that it
-writes alike do no more. All other phases are as they were recorded, because a visit depends on what it reads alone.
+A value *differs* at some time if its sharding is not the one that the recorded run has at that time. Only phases that
+read a value that differs are run. The values that such a phase writes differ from then on, unless it writes the
+recorded shardings. All other phases are as recorded, because a visit depends only on the shardings that it reads.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -15,26 +15,26 @@ from dataclasses import dataclass
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.propagation.board import Board
 from pyshardy.propagation.layout import Turn, priorities_of
 from pyshardy.propagation.masked_annotations import masked, restored
+from pyshardy.propagation.sharding_store import ShardingStore
 from pyshardy.propagation.timeline import Timeline
 
 Changes = Mapping[int, TensorSharding | None]
 LEAST = 200
-"""So many visits are always made before a run over everything is thought to be faster."""
+"""The number of visits after which a run over the whole program may be faster."""
 PART = 4
-"""So many times fewer visits than the recorded run changed something in."""
+"""A new run may make one visit for this many visits of the recorded run that changed something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What comes out otherwise with other annotations.
+    """The result of a new run, compared with the recorded one.
 
     Attributes:
-        shardings: The values that end otherwise than in the recorded run, with their shardings.
-        ops: How many ops were visited.
-        visits: How many visits were made.
+        shardings: The values whose final sharding is not the recorded one, with their shardings.
+        ops: The number of visited ops.
+        visits: The number of visits.
     """
 
     shardings: Mapping[int, TensorSharding | None]
@@ -43,29 +43,29 @@ class Rerun:
 
 
 def rerun(timeline: Timeline, changes: Changes, most_visits: int) -> Rerun | None:
-    """Run again from other annotations; None if a run over everything is needed, or faster.
+    """Run again from other annotations; None if a run over the whole program is needed, or faster.
 
     Args:
         timeline: The recorded run.
-        changes: The annotations that differ, by value; None where one is taken away.
-        most_visits: How many visits may be made.
+        changes: The annotations that differ, by value; None for a removed one.
+        most_visits: The largest number of visits.
     """
     shardings = list(timeline.layout.program.shardings)
     for value, sharding in changes.items():
         shardings[value] = sharding
     if timeline.layout.options.user_priorities and priorities_of(shardings) != timeline.layout.priorities:
-        return None  # it takes other turns
+        return None  # the sweeps are others
     if any(value in timeline.layout.program.siblings for value in changes):
         return None
     try:
         found = _Rerun(timeline, changes, most_visits)
         return found.run()
     except ShardyError:
-        return None  # the run over everything says where
+        return None  # the run over the whole program raises the error with its place
 
 
-class _Rerun(Board):
-    """The state of a new run: what differs from the recorded one at this time."""
+class _Rerun(ShardingStore):
+    """The state of a new run: the values that differ at the current time, and the phases to run."""
 
     def __init__(self, timeline: Timeline, changes: Changes, most_visits: int) -> None:
         super().__init__(timeline.layout)
@@ -106,7 +106,7 @@ class _Rerun(Board):
         self._watch_readers(self.differing)
 
     def run(self) -> Rerun | None:
-        """Run all phases that read what differs."""
+        """Run all phases that read a value that differs."""
         while self.agenda:
             self.time = heapq.heappop(self.agenda)
             while self.agenda and self.agenda[0] == self.time:
@@ -128,8 +128,8 @@ class _Rerun(Board):
                     self._schedule(op)
 
     def _schedule(self, op: int) -> None:
-        """Wait for the next time at which an op is visited, or may be."""
-        time = min(self._next_turn(op), self.timeline.next_told(op, self.time), self._next_woken(op))
+        """Put the next time at which an op may be visited on the agenda."""
+        time = min(self._next_turn(op), self.timeline.next_notified(op, self.time), self._next_woken(op))
         if time < self.layout.end and time <= self._end_of(op):
             heapq.heappush(self.agenda, time)
             self.waiting.setdefault(time, []).append(op)
@@ -147,13 +147,13 @@ class _Rerun(Board):
         return min(time for time in times if time > self.time)
 
     def _next_woken(self, op: int) -> int:
-        """The next time at which an op is visited because others are erased; the end if it is not."""
+        """The next time at which an op is visited because another is erased; `end` if there is none."""
         woken = self.layout.erasures.woken.get(op, ())
         times = [time for turn in woken if (time := self.layout.sweep_of(turn)) > self.time]
         return min(times, default=self.layout.end)
 
     def _end_of(self, op: int) -> int:
-        """The time at which an op is erased; the end if it is not."""
+        """The time at which an op is erased; `end` if it never is."""
         turn = self.layout.erasures.turns.get(op)
         return self.layout.end if turn is None else self.layout.sweep_of(turn)
 
@@ -162,7 +162,7 @@ class _Rerun(Board):
         return any(op in self.layout.readers(value) for value in self._near(op))
 
     def _near(self, op: int) -> list[int]:
-        """The values that differ among those of an op, and those that are written with them."""
+        """The values of an op that differ; all that differ if some values are written together."""
         layout, differing = self.layout, self.differing
         found = [value for value in layout.tensors[op] if value in differing]
         if not found and (layout.group_of or layout.program.siblings):
@@ -172,7 +172,7 @@ class _Rerun(Board):
     # One phase
 
     def _run_phase(self) -> bool:
-        """Run the phase of this time; whether there may be more."""
+        """Run the phase of this time; return whether the new run may go on."""
         layout = self.layout
         number, slot = divmod(self.time, layout.width)
         turn = layout.turns[number]
@@ -223,13 +223,13 @@ class _Rerun(Board):
         return time < self.time or op in self.erased
 
     def _is_dead(self, op: int) -> bool:
-        """Whether an op is to be erased now."""
+        """Whether an op is erased in this phase, now that nothing uses it."""
         program = self.layout.program
         users = (user for value in program.results[op] for user in program.users[value])
         return self._end_of(op) == self.time and all(self._is_erased(user) for user in users)
 
     def _erase(self, op: int) -> None:
-        """Erase an op, inner ops first, and have the ops visited that computed its operands."""
+        """Erase an op, inner ops first, and schedule the ops that computed its operands."""
         erasures = self.layout.erasures
         for inner in erasures.inner(op):
             if not self._is_erased(inner):
@@ -238,7 +238,7 @@ class _Rerun(Board):
         for owner in erasures.visited_after(op, self._is_erased):
             self._push(owner)
 
-    # The board
+    # The shardings
 
     def get(self, value: int) -> TensorSharding | None:  # noqa: D102
         if value in self.phase:
@@ -250,7 +250,7 @@ class _Rerun(Board):
     def put(self, value: int, sharding: TensorSharding) -> None:  # noqa: D102
         self.phase[value] = sharding
 
-    def tell(self, value: int) -> None:  # noqa: D102
+    def schedule_readers(self, value: int) -> None:  # noqa: D102
         if not self.is_sweep:
             return
         for op in self.layout.program.to_revisit(value):
@@ -258,12 +258,12 @@ class _Rerun(Board):
                 self._push(op)
 
     def _push(self, op: int) -> None:
-        """Have an op visited next, unless its turn is still to come."""
+        """Visit an op next, unless the sweep has not reached it."""
         if op < self.next and op != self.visiting and op not in self.stack:
             self.stack.append(op)
 
     def _compare(self) -> None:
-        """Note what differs behind this phase, and wait for those who read it."""
+        """Record the values that differ after this phase, and schedule the ops that read them."""
         timeline, time = self.timeline, self.time
         new: dict[int, TensorSharding | None] = {}
         for value in {**dict.fromkeys(timeline.written.get(time, ())), **dict.fromkeys(self.phase)}:

@@ -38,36 +38,34 @@ def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) ->
     >>> directions(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)
     (<Direction.NONE: 0>,)
     """
-    return _directions(rule.kinds, rule.blocked, priority, fixed, round_)
+    return scheduled(rule, priority, fixed, round_)[0]
+
+
+def scheduled(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> tuple[tuple[Direction, ...], int]:
+    """The directions of an op in a round, and the bit set of the rounds in which it uses the same.
+
+    >>> from pyshardy.rules.rule_builder import identity_rule
+    >>> scheduled(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)
+    ((<Direction.NONE: 0>,), 3)
+    """
+    return _all_rounds(rule.kinds, rule.blocked, priority, fixed)[round_]
 
 
 @lru_cache(maxsize=4096)
-def _directions(
-    kinds: tuple[FactorKind, ...], blocked: tuple[int, ...], priority: Priority, fixed: Direction, round_: int
-) -> tuple[Direction, ...]:
-    passing, other = (fixed, fixed) if priority is Priority.FIXED else _DIRECTIONS[priority][round_]
-    return tuple(
-        [
-            _NONE if factor in blocked else passing if kind is FactorKind.PASS_THROUGH else other
-            for factor, kind in enumerate(kinds)
-        ]
-    )
+def _all_rounds(
+    kinds: tuple[FactorKind, ...], blocked: tuple[int, ...], priority: Priority, fixed: Direction
+) -> tuple[tuple[tuple[Direction, ...], int], ...]:
+    of_classes = ((fixed, fixed),) * ROUNDS if priority is Priority.FIXED else _DIRECTIONS[priority]
+    given = [
+        tuple(
+            [
+                _NONE if factor in blocked else passing if kind is FactorKind.PASS_THROUGH else other
+                for factor, kind in enumerate(kinds)
+            ]
+        )
+        for passing, other in of_classes
+    ]
+    return tuple([(one, sum([1 << round_ for round_ in range(ROUNDS) if given[round_] == one])) for one in given])
 
 
-register_cache(_directions.cache_clear)
-
-
-def same_rounds(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> int:
-    """Bit set of the rounds in which an op uses the same directions as in this one."""
-    return _same_rounds(rule.kinds, rule.blocked, priority, fixed, round_)
-
-
-@lru_cache(maxsize=4096)
-def _same_rounds(
-    kinds: tuple[FactorKind, ...], blocked: tuple[int, ...], priority: Priority, fixed: Direction, round_: int
-) -> int:
-    given = [_directions(kinds, blocked, priority, fixed, other) for other in range(ROUNDS)]
-    return sum([1 << other for other in range(ROUNDS) if given[other] == given[round_]])
-
-
-register_cache(_same_rounds.cache_clear)
+register_cache(_all_rounds.cache_clear)

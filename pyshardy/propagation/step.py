@@ -34,7 +34,7 @@ class Strategy(Enum):
 
 
 class StepError(ShardyError):
-    """A step, or a priority when its turn came, gave an invalid sharding.
+    """A step, or the restoring of a user priority, produced an invalid sharding.
 
     Attributes:
         op: Number of the op; results of the main function have numbers after those of the ops.

@@ -1,7 +1,7 @@
-"""When a run of propagation wrote which sharding: what a run with other annotations is compared with.
+"""The shardings that a run of propagation wrote, by time, for comparison with a run with other annotations.
 
-A run is a row of *phases*: the visit of one op in its turn, with all visits that it makes necessary at once. Phases
-have times that are the same in every run over one program, whatever its annotations.
+A run is a sequence of *phases*. A phase is the visit of one op in its turn, followed by the visits that it triggers at
+once. The time of a phase is the same in every run over one program, whatever the annotations.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -14,15 +14,15 @@ from functools import cached_property
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import NO_VALUE
-from pyshardy.propagation.board import Board
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.masked_annotations import masked_all, restored
 from pyshardy.propagation.recorder import Visit
+from pyshardy.propagation.sharding_store import ShardingStore
 from pyshardy.propagation.trace import ERASED, GROUP
 
 
-class Timeline(Board):
-    """Who wrote what when in one run.
+class Timeline(ShardingStore):
+    """The sharding of every value at every time of one run.
 
     Args:
         layout: The program.
@@ -30,8 +30,9 @@ class Timeline(Board):
 
     Attributes:
         first: The sharding of every value before the first sweep.
-        originals: The annotations of which dimensions come later, by value.
+        originals: The annotations with dimensions of later user priorities, by value.
         written: Per time, the values that were written then.
+        last: The sharding of every value after the last phase.
     """
 
     def __init__(self, layout: Layout, visits: Sequence[Visit]) -> None:
@@ -42,7 +43,7 @@ class Timeline(Board):
         self._states: dict[int, list[TensorSharding]] = {}
         self._now = list(self.first)
         self._time = -1
-        self._told: dict[int, list[int]] = {}
+        self._notifying: dict[int, list[int]] = {}
         self._replay(visits)
         self.last: Sequence[TensorSharding | None] = self._now
 
@@ -78,7 +79,7 @@ class Timeline(Board):
         self._restore_up_to(layout.priorities[-1], done)
 
     def _slot(self, op: int, latest: int) -> int:
-        """The time of a visit within its sweep, if it follows one of another time: times only ascend."""
+        """The time within its sweep of a visit that follows a visit at `latest`: times only ascend."""
         layout = self.layout
         if op < layout.count:
             return max(latest, layout.sweep_of(op))
@@ -86,7 +87,7 @@ class Timeline(Board):
         return 1 + number if latest < 1 + number else layout.sweep_of(layout.count) + number
 
     def _restore_up_to(self, priority: int, done: int) -> int:
-        """Give annotations their axes back up to a user priority; how many priorities were restored."""
+        """Restore the axes of annotations up to a user priority; return how many priorities are restored by now."""
         layout = self.layout
         while done < layout.priorities.index(priority):
             done += 1
@@ -125,34 +126,34 @@ class Timeline(Board):
         return self._states[value][place - 1] if place else self.first[value]
 
     def after(self, value: int, time: int) -> TensorSharding | None:
-        """The sharding of a value behind the phase of a time."""
+        """The sharding of a value after the phase of a time."""
         times = self._times.get(value)
         place = bisect_right(times, time) if times else 0
         return self._states[value][place - 1] if place else self.first[value]
 
-    def next_told(self, op: int, time: int) -> int:
-        """The next time behind one at which an op was told of a new sharding; the end if it was not."""
+    def next_notified(self, op: int, time: int) -> int:
+        """The next time at which a new sharding scheduled an op; `end` if none did."""
         end = self.layout.end
-        for value in self._tellers(op):
+        for value in self._notifying_values(op):
             times = self._times[value]
             place = bisect_right(times, time)
             if place < len(times) and times[place] < end:
                 end = times[place]
         return end
 
-    def _tellers(self, op: int) -> list[int]:
-        """The values that were written of which an op is told."""
-        found = self._told.get(op)
+    def _notifying_values(self, op: int) -> list[int]:
+        """The written values whose new shardings schedule an op."""
+        found = self._notifying.get(op)
         if found is None:
             program, listed = self.layout.program, self._listed
             near = (*program.operands[op], *program.results[op]) if op < self.layout.count else ()
             own = [value for value in near if value in self._times and value not in program.notified]
-            found = self._told[op] = list(dict.fromkeys([*own, *listed.get(op, ())]))
+            found = self._notifying[op] = list(dict.fromkeys([*own, *listed.get(op, ())]))
         return found
 
     @cached_property
     def _listed(self) -> Mapping[int, list[int]]:
-        """Per op, the values that were written of which it is told without computing or using them."""
+        """Per op, the written values whose new shardings schedule it although it does not compute or use them."""
         program = self.layout.program
         is_result = bytearray(len(program.shapes))
         for value in program.results.numbers:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.graph.program import View
+from pyshardy.graph.program import ManualView
 
 
 def strip_manual_axes(sharding: TensorSharding, manual_axes: Collection[str]) -> TensorSharding:
@@ -68,7 +68,7 @@ def _without(axes: Axes, names: Collection[str]) -> Axes:
     return tuple(axis for axis in axes if axis.name not in names)
 
 
-def to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding | None:
+def to_other_side(view: ManualView, sharding: TensorSharding | None) -> TensorSharding | None:
     """The sharding of a manual computation's edge as its sources see it."""
     if sharding is None:
         return None
@@ -77,7 +77,7 @@ def to_other_side(view: View, sharding: TensorSharding | None) -> TensorSharding
     return strip_manual_axes(sharding, view.manual_axes)
 
 
-def from_other_side(view: View, sharding: TensorSharding) -> TensorSharding:
+def from_other_side(view: ManualView, sharding: TensorSharding) -> TensorSharding:
     """The inverse of `to_other_side`."""
     if view.is_argument:
         return strip_manual_axes(sharding, view.manual_axes)

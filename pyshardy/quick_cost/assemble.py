@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Kind, Op, OpOrigin, Program, walk
-from pyshardy.ir.cost_program import CostReader, Interned, NodePlace, input_of, output_name
+from pyshardy.ir.cost_program import CostReader, NodePlace, SharedKinds, input_of, output_name
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value
@@ -24,7 +24,7 @@ def assemble(
     versions: Mapping[Entry, Version | None],
     meshes: Meshes,
     trips: TripCounts,
-    interned: Interned,
+    interned: SharedKinds,
     name: str,
 ) -> Program:
     """The cost program of one device.
@@ -49,7 +49,7 @@ class _Assembler(CostReader):
         versions: Mapping[Entry, Version | None],
         meshes: Meshes,
         trips: TripCounts,
-        interned: Interned,
+        interned: SharedKinds,
         name: str,
     ) -> None:
         super().__init__(excerpt.piece.root, meshes, name, interned)

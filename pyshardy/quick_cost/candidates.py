@@ -15,7 +15,7 @@ from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Value
+from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program import build_program
@@ -56,7 +56,8 @@ class Candidates(QuickProgram):
         outputs: The numbers of its results.
 
     Raises:
-        UsageError: The program has several functions, several meshes or sharding groups.
+        UsageError: The program has several functions, several meshes, sharding groups, or a manual computation whose
+            body propagation may shard.
 
     >>> from dataclasses import replace
     >>> from pyshardy import load
@@ -88,6 +89,10 @@ class Candidates(QuickProgram):
                 raise UsageError(_DOING, got="a program with sharding groups or completed sums", needed="one without")
             if sum(bool(mesh.axes) for mesh in module_meshes(root).values()) != 1:
                 raise UsageError(_DOING, got="a program with no mesh or several", needed="one mesh")
+            if _has_partly_manual(root):
+                raise UsageError(
+                    _DOING, got="a shard_map with axes that are not manual", needed="all axes manual, or no shard_map"
+                )
             applied = for_module(options, root)
             importing, _, exporting = sharding_stages(applied)
             context = run_on_root(module, root, importing.passes)
@@ -168,3 +173,9 @@ class Candidates(QuickProgram):
         if type.is_static and type.shape is not None and sharding.dims:
             sharding = divisible_sharding(sharding, type.shape, mesh_of(sharding, self.meshes))
         return remove_sub_axes(sharding).closed()
+
+
+def _has_partly_manual(root: Op) -> bool:
+    """Whether propagation may shard the body of a manual computation; so far a body is priced as it is imported."""
+    axes = {axis for mesh in module_meshes(root).values() for axis, size in mesh.axes if size > 1}
+    return any(not axes <= set(op.attrs["manual_axes"]) for op in ops_named(root, ("sdy.manual_computation",)))

@@ -122,7 +122,7 @@ class Excerpt:
         constants = self.skeleton.constants
         self.taken.update([self.skeleton.maker[value] for value in entry.operands if value in constants])
         version = self.versions[entry]
-        if version is not None and not version.is_plain:
+        if version is not None and not version.is_independent:
             self._take(entry, 1)
 
     # Building

@@ -11,19 +11,21 @@ from typing import Any
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.topology import Topology
 from pyshardy.ir.attributes import NO_ATTRS, PART
-from pyshardy.ir.cost_program import NodePlace
+from pyshardy.ir.cost_program import NodePlace, cost_program
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.quick_cost.candidates import Candidates
 from pyshardy.transforms.search_program import short_program
 from pyshardy.transforms.shorten import BETWEEN, MIDDLE, stretch_counts
 
-Border = Mapping[int, TensorSharding]
+ShardingsByPosition = Mapping[int, TensorSharding]
 """The shardings of arguments or results, by position."""
 
 
@@ -68,11 +70,12 @@ class LayeredCandidates:
             self.is_exact = not families
             self._counts = stretch_counts(families)
             _share_nothing(short.root, mesh)
+            self._short = short.root
             self.candidates = Candidates(module.with_root(short.root))
         self._inputs = dict(zip(short.inputs, self.candidates.inputs))
         self._outputs = dict(zip(short.outputs, self.candidates.outputs))
 
-    def price(self, inputs: Border, outputs: Border) -> Brief:
+    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Brief:
         """Time and memory with these shardings of arguments and results.
 
         Raises:
@@ -84,6 +87,17 @@ class LayeredCandidates:
         with pause_gc():
             program = self.candidates.price(self.candidates.propagated(given))
             return brief_estimate(program, self.topology, self.model, part_of=self._part_of)
+
+    def least_seconds(self) -> float:
+        """The seconds that no shardings of the program can be faster than: see `pyshardy.costing.least`."""
+        with pause_gc():
+            program = cost_program(self._short, module_meshes(self._short))
+
+        def count(op: CostOp) -> int:
+            part = self._part_of(op)
+            return 1 if part is None else 1 + part.more
+
+        return least_seconds(program, self.topology.hardware, self.topology.devices, count)
 
     def _part_of(self, op: CostOp) -> Part | None:
         found = op.place.node.attrs.get(PART) if isinstance(op.place, NodePlace) else None

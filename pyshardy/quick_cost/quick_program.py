@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Program
 from pyshardy.errors import UsageError
-from pyshardy.ir.cost_program import Interned
+from pyshardy.ir.cost_program import SharedKinds
 from pyshardy.ir.functions import functions, is_declaration, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
@@ -71,7 +71,7 @@ class QuickProgram:
         self.module, self.meshes = module, _meshes_in_use(root)
         with module.context, pause_gc():
             self.skeleton = Skeleton(root, main_function(root))
-        self.interned = Interned()
+        self.interned = SharedKinds()
         self.passes = Passes(module, applied, options)
         self.versions = Versions(self.skeleton, self.passes, self.meshes, self.interned)
         self.entries = list(self.skeleton.body.walk())

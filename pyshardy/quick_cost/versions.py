@@ -11,7 +11,7 @@ from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.program import Tensor
 from pyshardy.errors import ShardyError
-from pyshardy.ir.cost_program import CostReader, Interned
+from pyshardy.ir.cost_program import CostReader, SharedKinds
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.quick_cost.pieces import Passes, Piece, ops_behind, with_shardings
 from pyshardy.quick_cost.skeleton import Entry, Skeleton, is_of_shardings
@@ -40,7 +40,7 @@ class Version(NamedTuple):
     causes: tuple[str | None, ...] = ()
 
     @property
-    def is_plain(self) -> bool:
+    def is_independent(self) -> bool:
         """Whether nothing is resharded or completed, so neighbours do not matter."""
         return not (self.taken or self.given)
 
@@ -55,7 +55,7 @@ class Versions:
         interned: The objects that cost programs share.
     """
 
-    def __init__(self, skeleton: Skeleton, passes: Passes, meshes: Meshes, interned: Interned) -> None:
+    def __init__(self, skeleton: Skeleton, passes: Passes, meshes: Meshes, interned: SharedKinds) -> None:
         self.skeleton, self.passes, self.meshes, self.interned = skeleton, passes, meshes, interned
         self.known: dict[Hashable, Version | None] = {}
 

@@ -82,7 +82,7 @@ def assignments(file: str, lines: list[str]) -> dict[Span, Assignment]:
     for node in ast.walk(tree):
         name, value = _named(node)
         if name is not None and isinstance(node, ast.stmt) and value is not None:
-            span = _span(file, value, lines)
+            span = _span(file, value)
             found[span] = Assignment(
                 name, span, node.lineno, node.end_lineno or node.lineno, node.col_offset, _is_alone(node, lines)
             )
@@ -99,7 +99,7 @@ def _named(node: ast.AST) -> tuple[str | None, ast.expr | None]:
     return None, None
 
 
-def _span(file: str, value: ast.expr, lines: list[str]) -> Span:
+def _span(file: str, value: ast.expr) -> Span:
     """Where an expression is; Python's parser counts bytes, as JAX does."""
     return Span(file, value.lineno, value.col_offset, value.end_lineno or 0, value.end_col_offset or 0)
 

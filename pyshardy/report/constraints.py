@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyshardy.autopartition.values import unique_name
 from pyshardy.core.spec import PartitionSpec
 from pyshardy.report.assignments import Span
 from pyshardy.report.cost import format_duration
@@ -63,8 +64,12 @@ class PlanConstraint:
     @property
     def value(self) -> str:
         """The value in words: "`x` of `block`"."""
-        what = f"`{self.name}`" if self.name else "what the line makes"
-        return f"{what} of `{self.function}`" if self.function else what
+        return value_text(self.name, self.function)
+
+    @property
+    def key(self) -> str:
+        """The name of the value in the annotations of a partitioner: "`x` of `block` at model.py:12:8-20"."""
+        return unique_name(self.value, self.place, (self.column, self.end_column))
 
     @property
     def why(self) -> str:
@@ -86,6 +91,20 @@ class PlanConstraint:
         if self.name:
             return f"{self.name} = jax.lax.with_sharding_constraint({self.name}, {spec})"
         return f"jax.lax.with_sharding_constraint(..., {spec}) around columns {self.column} to {self.end_column}"
+
+
+def value_text(name: str, function: str) -> str:
+    """A value that a line of a function computes, in words.
+
+    Args:
+        name: The variable that it is assigned to; "" for a returned value.
+        function: The function; "" if it is unknown.
+
+    >>> value_text("x", "block"), value_text("", "block")
+    ('`x` of `block`', 'what the line makes of `block`')
+    """
+    what = f"`{name}`" if name else "what the line makes"
+    return f"{what} of `{function}`" if function else what
 
 
 def worth(seconds: float, bytes: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -19,15 +20,8 @@ _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 72
 _FIGURES = Column(""), Column("estimated", is_number=True)
-_COLLECTIVES = (
-    *(Column("kind"), Column(""), Column("bytes sent", is_number=True), Column("time", is_number=True)),
-    *(Column("along", rank=1), Column("over", rank=3), Column("because of", rank=4, wraps=True)),
-    Column("source", rank=2),
-)
-_LIVE = (
-    *(Column("name"), Column(""), Column("bytes", is_number=True), Column("category", rank=1)),
-    *(Column("on one device", rank=3), Column("source", rank=2)),
-)
+_Group = tuple[str, Sequence[LiveValue]]
+"""Like values of several layers, with their common name."""
 
 
 def cost_tables(found: Estimate) -> Page:
@@ -104,19 +98,32 @@ def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ..
 
 
 def _collectives(found: Estimate) -> Table:
-    rows = [_collective(row) for row in found.collectives[:_MOST_ROWS]]
     rest = found.collectives[_MOST_ROWS:]
+    last: tuple[str, ...] = ()
     if rest:
         sent = sum(row.sent_bytes_per_device for row in rest)
         seconds = sum(row.seconds for row in rest)
-        texts = f"{len(rest)} more", _times_of(sum(row.count for row in rest)), format_bytes(sent)
-        rows.append(tuple(map(Cell, (*texts, format_duration(seconds), "", "", "", ""))))
-    return Table(f"collectives (estimated by the {found.collective_model} model)", _COLLECTIVES, rows)
+        times = _times_of(sum(row.count for row in rest))
+        last = f"{len(rest)} more", times, format_bytes(sent), format_duration(seconds)
+    title = f"collectives (estimated by the {found.collective_model} model)"
+    return _table_of(title, _COLLECTIVES, found.collectives[:_MOST_ROWS], last)
 
 
-def _collective(row: CollectiveCost) -> tuple[Cell, ...]:
-    texts = row.kind, _times_of(row.count), format_bytes(row.sent_bytes_per_device), format_duration(row.seconds)
-    return *map(Cell, texts), Cell(row.axes or ""), Cell(row.networks), cause_cell(row.cause), _place(row.source)
+def _table_of(
+    title: str, columns: Sequence[tuple[Column, Callable[[Any], Cell]]], rows: Sequence[Any], last: Sequence[str]
+) -> Table:
+    """A table whose columns come with the functions that give their cells.
+
+    Args:
+        title: The title.
+        columns: Each column, with the function that gives its cell for a row.
+        rows: The rows.
+        last: The first texts of one row more, for what is left out; none if it is empty.
+    """
+    cells = [tuple(cell(row) for _, cell in columns) for row in rows]
+    if last:
+        cells.append(tuple(map(Cell, (*last, *[""] * (len(columns) - len(last))))))
+    return Table(title, tuple(column for column, _ in columns), cells)
 
 
 def _times_of(count: int) -> str:
@@ -166,15 +173,34 @@ def _live(found: Estimate) -> Table:
         for folded in fold((one.name, (one.category, one.shape, one.dtype, one.source)) for one in found.memory.live)
     ]
     groups.sort(key=lambda group: -sum(one.bytes for one in group[1]))
-    rows = [_live_row(name, ones) for name, ones in groups[:_MOST_ROWS]]
-    if rest := [one for _, ones in groups[_MOST_ROWS:] for one in ones]:
-        texts = f"{len(rest)} more", "", format_bytes(sum(one.bytes for one in rest)), "", "", ""
-        rows.append(tuple(map(Cell, texts)))
-    return Table("alive at the peak (estimated)", _LIVE, rows)
+    rest = [one for _, ones in groups[_MOST_ROWS:] for one in ones]
+    last = (f"{len(rest)} more", "", format_bytes(_bytes_of(rest))) if rest else ()
+    return _table_of("alive at the peak (estimated)", _LIVE, groups[:_MOST_ROWS], last)
 
 
-def _live_row(name: str, ones: Sequence[LiveValue]) -> tuple[Cell, ...]:
-    one = ones[0]
-    shape = "" if one.shape is None else format_shape(one.shape, one.dtype)
-    texts = name, _times_of(len(ones)), format_bytes(sum(one.bytes for one in ones)), one.category, shape
-    return *map(Cell, texts), _place(one.source)
+def _bytes_of(ones: Sequence[LiveValue]) -> int:
+    return sum(one.bytes for one in ones)
+
+
+def _shape_of(one: LiveValue) -> str:
+    return "" if one.shape is None else format_shape(one.shape, one.dtype)
+
+
+_COLLECTIVES: tuple[tuple[Column, Callable[[CollectiveCost], Cell]], ...] = (
+    (Column("kind"), lambda row: Cell(row.kind)),
+    (Column(""), lambda row: Cell(_times_of(row.count))),
+    (Column("bytes sent", is_number=True), lambda row: Cell(format_bytes(row.sent_bytes_per_device))),
+    (Column("time", is_number=True), lambda row: Cell(format_duration(row.seconds))),
+    (Column("along", rank=1), lambda row: Cell(row.axes or "")),
+    (Column("over", rank=3), lambda row: Cell(row.networks)),
+    (Column("because of", rank=4, wraps=True), lambda row: cause_cell(row.cause)),
+    (Column("source", rank=2), lambda row: _place(row.source)),
+)
+_LIVE: tuple[tuple[Column, Callable[[_Group], Cell]], ...] = (
+    (Column("name"), lambda group: Cell(group[0])),
+    (Column(""), lambda group: Cell(_times_of(len(group[1])))),
+    (Column("bytes", is_number=True), lambda group: Cell(format_bytes(_bytes_of(group[1])))),
+    (Column("category", rank=1), lambda group: Cell(group[1][0].category)),
+    (Column("on one device", rank=3), lambda group: Cell(_shape_of(group[1][0]))),
+    (Column("source", rank=2), lambda group: _place(group[1][0].source)),
+)

@@ -7,11 +7,37 @@ import stat
 from itertools import count
 from pathlib import Path
 
+from pyshardy.core.text import named_type
+from pyshardy.errors import UsageError
+
 _MOST_LINKS = 40
 """More symbolic links in a row than this are taken for a cycle."""
 
 
-def replace_file(path: str | Path, content: bytes) -> None:
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file atomically (`replace_file`), for a user who named it.
+
+    Args:
+        path: The path.
+        content: The content.
+
+    Raises:
+        UsageError: The file cannot be written.
+
+    >>> write_whole("", b"new")
+    Traceback (most recent call last):
+    pyshardy.errors.UsageError: writing a file: got an empty name, needed the name of a file
+    """
+    if path == "":
+        raise UsageError("writing a file", got="an empty name", needed="the name of a file")
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file atomically: readers never see a part of it, and a failure leaves nothing behind.
 
     Symbolic links are followed, and an existing file keeps its mode. A device, a pipe or another file that is not
@@ -22,8 +48,11 @@ def replace_file(path: str | Path, content: bytes) -> None:
         content: The content.
 
     Raises:
+        UsageError: `path` is not a path.
         OSError: The file cannot be written.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError("writing a file", got=named_type(path), needed="a path")
     try:
         target = _target(os.fspath(path))
         if target is None:

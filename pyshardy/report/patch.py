@@ -20,19 +20,19 @@ def patch(constraints: Sequence[PlanConstraint]) -> str:
     Args:
         constraints: The constraints.
     """
-    told: list[str] = []
+    left_out: list[str] = []
     diffs: list[str] = []
     for file in dict.fromkeys(one.file for one in constraints):
         lines = read_lines(file)
         known = assignments(file, lines)
         here = [one for one in constraints if one.file == file]
         fitting = [(known[one.span], one) for one in here if one.span in known and known[one.span].is_alone]
-        told += [f"after {one.place}: {one.text}\n" for one in here if one not in [other for _, other in fitting]]
+        left_out += [f"after {one.place}: {one.text}\n" for one in here if one not in [other for _, other in fitting]]
         if fitting:
             path = short_path(file)
             names = (f"a/{path}", f"b/{path}") if not path.startswith("/") else (path, path)
             diffs += unified_diff(lines, patched(lines, fitting), *names)
-    return "".join([*told, *(line if line.endswith("\n") else f"{line}\n" for line in diffs)])
+    return "".join([*left_out, *(line if line.endswith("\n") else f"{line}\n" for line in diffs)])
 
 
 def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanConstraint]]) -> list[str]:

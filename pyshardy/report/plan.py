@@ -58,7 +58,7 @@ class PlanRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class PlanReason:
     """What one decision is worth.
 
     Attributes:
@@ -92,7 +92,9 @@ class PlanSummary:
         seed: The seed of random choices.
         ended_by: "nothing better", "time", "candidates" or "interruption".
         notes: What else there is to know.
-        constraints: The shardings of values in between.
+        constraints: The shardings of intermediate values.
+        bound: The seconds that no plan for the program on this mesh can be faster than, by the cost model; 0 if none.
+        all_tried: The number of all shardings of inputs, if all were tried and none is better; else 0.
     """
 
     hardware: str
@@ -103,7 +105,7 @@ class PlanSummary:
     chosen: PlanRow
     rows: tuple[PlanRow, ...]
     front: tuple[PlanRow, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[PlanReason, ...]
     candidates: int
     exact: int
     seconds: float
@@ -111,16 +113,18 @@ class PlanSummary:
     ended_by: str
     notes: tuple[str, ...]
     constraints: tuple[PlanConstraint, ...] = ()
+    bound: float = 0.0
+    all_tried: int = 0
 
 
 def plan_tables(found: PlanSummary) -> Page:
-    """The shardings of a plan, what they and others would cost, and why, for a `rich` console."""
+    """The shardings of a plan, its cost, the cost of alternatives, and the reasons, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), "", _specs(found), ""]
     if found.constraints:
         parts += [_constraints(found), ""]
     parts.append(_costs(found))
     if found.reasons:
-        parts += ["", Text("what decisions are worth (a quicker estimate without each of them)", style="bold")]
+        parts += ["", Text("the value of every decision (by a quicker estimate without it)", style="bold")]
         parts += [Text("  " + sentence(reason)) for reason in found.reasons]
     if len(found.front) > 1:
         parts += ["", _front(found)]
@@ -128,10 +132,10 @@ def plan_tables(found: PlanSummary) -> Page:
     return rendered(Group(*parts))
 
 
-def sentence(reason: Reason) -> str:
-    """A sentence that says what a decision is worth.
+def sentence(reason: PlanReason) -> str:
+    """A sentence on the value of a decision.
 
-    >>> sentence(Reason("'data' on x", 0.012, -1024.0))
+    >>> sentence(PlanReason("'data' on x", 0.012, -1024.0))
     "without 'data' on x a step takes 12.0 ms longer, and a device needs 1.0 KiB less"
     """
     return f"without {reason.decision} {worth(reason.seconds, reason.bytes)}"
@@ -155,7 +159,23 @@ def _heading(found: PlanSummary) -> Text:
         f"ended by {found.ended_by}; seed {found.seed}",
         style="dim",
     )
+    for sure in certainty(found):
+        text.append(f"\n{sure}", style="dim")
     return text
+
+
+def certainty(found: PlanSummary) -> list[str]:
+    """What is proven of a plan, by the cost model, in sentences; nothing if nothing is."""
+    said = []
+    if found.all_tried:
+        said.append(f"all {found.all_tried} shardings that inputs may have were tried: none is better")
+    if found.bound:
+        times = found.chosen.seconds / found.bound
+        said.append(
+            f"products alone take {format_duration(found.bound)} however they are sharded: the plan takes at most "
+            f"{times:.2f} times as long as the best one"
+        )
+    return said
 
 
 def _titled(title: str) -> Table:
@@ -178,8 +198,8 @@ def _specs(found: PlanSummary) -> Table:
 
 
 def _constraints(found: PlanSummary) -> Table:
-    table = _titled("constraints of values in between (plan.patch() writes them into the source)")
-    table.add_column("behind", no_wrap=True)
+    table = _titled("constraints of intermediate values (plan.patch() writes them into the source)")
+    table.add_column("after", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("count", justify="right")
     table.add_column("shape", overflow="fold")
@@ -196,7 +216,7 @@ def _costs(found: PlanSummary) -> Table:
     table = _titled("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
     table.add_column("", overflow="fold")
     table.add_column("step", justify="right")
-    table.add_column("to the plan", justify="right")
+    table.add_column("vs. plan", justify="right")
     table.add_column("peak", justify="right")
     table.add_column("fits")
     table.add_row(*_cells(found.chosen, found), style="bold")
@@ -210,7 +230,7 @@ def _costs(found: PlanSummary) -> Table:
 def _front(found: PlanSummary) -> Table:
     table = _titled("time against memory")
     table.add_column("step", justify="right")
-    table.add_column("to the plan", justify="right")
+    table.add_column("vs. plan", justify="right")
     table.add_column("peak", justify="right")
     table.add_column("fits")
     for row in found.front[:_MOST_ROWS]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def printed(page: Page) -> str:
 def printed_width() -> int:
     """The width of tables on standard output."""
     columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and 0 < int(columns) < _WIDEST:
+    if re.fullmatch(r"0*[1-9]\d{0,5}", columns, re.ASCII) and int(columns) < _WIDEST:
         return int(columns)
     return Console().width if sys.stdout.isatty() else PLAIN_WIDTH
 

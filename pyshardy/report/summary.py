@@ -100,10 +100,6 @@ class Summary:
         """The number of devices."""
         return device_count(dict(self.meshes))
 
-    def with_stage(self, name: str, seconds: float) -> Summary:
-        """The summary with one more stage."""
-        return replace(self, stages=(*self.stages, (name, seconds)))
-
     def with_origins(self, inputs: Sequence[tuple[str, ...]], outputs: Sequence[tuple[str, ...]]) -> Summary:
         """The summary with the origins of all inputs and outputs."""
         sides = [

@@ -11,7 +11,7 @@ from rich.text import Text
 from pyshardy.report.collective_table import collectives_table, kinds_table
 from pyshardy.report.given_by import ShortNames
 from pyshardy.report.layout import Table, paragraph
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, plain_text
+from pyshardy.report.printing import DEFAULTS, Page, TableOptions
 from pyshardy.report.summary import Summary
 from pyshardy.report.tensor_table import tensor_table
 from pyshardy.report.traffic import CollectiveGroup, Traffic
@@ -82,21 +82,6 @@ def traffic_tables(traffic: Traffic, options: TableOptions = DEFAULTS) -> Page:
         groups = tuple(CollectiveGroup((row,)) for row in traffic.collectives)
     table = collectives_table("collectives", groups, traffic, options)
     return Page(lambda width: [*table.lines(width), Text(), *kinds_table(traffic).lines(width)])
-
-
-def summary_text(summary: Summary) -> str:
-    """The tables as plain text."""
-    return plain_text(summary_tables(summary))
-
-
-def traffic_text(traffic: Traffic) -> str:
-    """The tables of the collectives as plain text."""
-    return plain_text(traffic_tables(traffic))
-
-
-def summary_html(summary: Summary) -> str:
-    """The tables as HTML for a notebook cell."""
-    return html(summary_tables(summary))
 
 
 def _cut(table: Table, most: int | None, more: str, width: int) -> list[Text]:

@@ -14,6 +14,7 @@ from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import PartitionSpec
+from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.places import SourcePlace, format_place, is_library, user_place
 from pyshardy.report.specs import format_sharding, sharding_to_json
@@ -21,10 +22,12 @@ from pyshardy.report.summary import JSON_VERSION, mesh_to_json
 
 INPUT, OUTPUT, OP = "input", "output", "op"
 """The kind of a value: an input or output of the program, or a result of an op."""
-_LINE = re.compile(r"(.+?):(\d+)(?::(\d+))?")
+_LINE = re.compile(r"(.+?):(\d{1,18})(?::(\d{1,18}))?")
 _OUTER = re.compile(r"(?:jit|pjit)\([^()]*\)/")
 _BRACKETS = re.compile(r"\[\s*(['\"]?)(.*?)\1\s*\]")
 _MOST_NEAR = 5
+_LOOKING = "looking for values"
+_NAMED = "the path of an input or output, FILE:LINE, a name scope, a function or an op"
 Meshes = tuple[tuple[str, Mesh], ...]
 
 
@@ -153,7 +156,10 @@ class Values(Sequence[ValueRow]):
     def __getitem__(self, which: int | slice | str) -> ValueRow | Values:
         if isinstance(which, str):
             return self.named(which)
-        found = self.rows[which]
+        try:
+            found = self.rows[which]
+        except TypeError as error:
+            raise UsageError(_LOOKING, got=named_type(which), needed=f"a position, or {_NAMED}") from error
         return found if isinstance(found, ValueRow) else replace(self, rows=found)
 
     def named(self, pattern: str) -> Values:
@@ -166,15 +172,14 @@ class Values(Sequence[ValueRow]):
         Raises:
             UsageError: Nothing has that name; the error lists the nearest names.
         """
+        if not isinstance(pattern, str):
+            raise UsageError(_LOOKING, got=named_type(pattern), needed=_NAMED)
         fits = Matcher(pattern)
         found = tuple(row for row in self.rows if fits(row))
         if found:
             return replace(self, rows=found)
         near = self._nearest(pattern)
-        needed = "the path of an input or output, FILE:LINE, a name scope, a function or an op"
-        raise UsageError(
-            "looking for values", got=f"'{pattern}'", needed=needed, hint=", ".join(near) if near else None
-        )
+        raise UsageError(_LOOKING, got=f"'{pattern}'", needed=_NAMED, hint=", ".join(near) if near else None)
 
     def _nearest(self, pattern: str) -> list[str]:
         known: dict[str, None] = {}

@@ -19,13 +19,13 @@ from pyshardy.reshard.permute_step import permute
 from pyshardy.reshard.pieces import State
 from pyshardy.reshard.slice_step import slice_missing
 
-Plan = tuple[Collective, ...]
+CollectivePlan = tuple[Collective, ...]
 
 
 @lru_cache(maxsize=4096)
 def plan_collectives(
     before: TensorSharding | None, after: TensorSharding, before_mesh: Mesh | None, mesh: Mesh, shape: tuple[int, ...]
-) -> Plan | None:
+) -> CollectivePlan | None:
     """The collectives that bring a tensor from one sharding to another; none if they are the same.
 
     Args:
@@ -75,7 +75,7 @@ def is_possible(before: TensorSharding | None, after: TensorSharding, before_mes
 register_cache(plan_collectives.cache_clear)
 
 
-def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
+def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> CollectivePlan:
     try:
         plan = _in_rounds(before, after, mesh, shape)
     except InvalidShardingError as error:
@@ -92,7 +92,7 @@ def _is_grid(sharding: TensorSharding) -> bool:
     return all(axis.can_coexist(other) for axis in axes for other in axes if axis is not other)
 
 
-def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
+def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> CollectivePlan:
     """The plan of the reference; raises `InvalidShardingError` if an intermediate sharding is not valid."""
     state = State(before, after, mesh, shape)
     while not state.is_done:
@@ -114,13 +114,15 @@ def _check_unreduced(before: TensorSharding, after: TensorSharding, cause: Inval
     if found is not None:
         raise InvalidShardingError(
             f"resharding from {before} to {after} by collectives",
-            got=f"axis {found}, which shards a dimension before and is to be unreduced",
+            got=f"axis {found}, which shards a dimension before and must become unreduced",
             needed="sdy.sharded_to_unreduced for that",
             hint="sdy-insert-explicit-reshards inserts it",
         ) from cause
 
 
-def gather_and_slice(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> Plan:
+def gather_and_slice(
+    before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]
+) -> CollectivePlan:
     """A plan that always works: permute into the device order, gather all that differs, slice.
 
     >>> from pyshardy.core.notation import parse_sharding

@@ -16,8 +16,8 @@ from pyshardy.core.axis_lists import lists_overlap, truncate_overlaps
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.propagation.projection import TensorState
-from pyshardy.reshard.factors import axes_of, has_overflow, project_tensor, shard_count
+from pyshardy.propagation.projection import TensorState, axes_if_same
+from pyshardy.reshard.factors import axes_of, has_overflow, project_tensors, shard_count
 from pyshardy.reshard.greedy import choose_greedily
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -69,8 +69,12 @@ def shared_axes(rule: Rule, shardings: tuple[TensorSharding | None, ...], mesh: 
     >>> shared_axes(rule, (sharded, sharded), mesh), shared_axes(rule, (sharded, None), mesh)
     (((AxisRef('a'),),), None)
     """
-    distinct = dict.fromkeys(zip(rule.tensors, shardings))
-    states = [project_tensor(rule, mapping, sharding, mesh) for mapping, sharding in distinct]
+    same = axes_if_same(rule, shardings)
+    if same is not None:
+        return _usable(rule, same)
+    if not rule.has_compound_dims:
+        return None
+    states = project_tensors(rule, shardings, mesh)
     return None if any(map(has_overflow, states)) else agreed_axes(rule, states)
 
 
@@ -87,10 +91,15 @@ def agreed_axes(rule: Rule, states: Sequence[TensorState]) -> tuple[Axes, ...] |
         for factor, sharded in state.factors.items():
             if found.setdefault(factor, sharded.axes) != sharded.axes:
                 return None
+    return _usable(rule, found)
+
+
+def _usable(rule: Rule, found: dict[int, Axes]) -> tuple[Axes, ...] | None:
+    """The axes of every factor if an op can run on shards with them; else None."""
     if any(found.get(factor) for factor in rule.factors_of(FactorKind.NEED_REPLICATION)):
         return None
     used: Axes = ()
-    for axes in found.values():
+    for axes in filter(None, found.values()):
         if lists_overlap(axes, used):
             return None
         used += axes

@@ -50,7 +50,7 @@ class Window(NamedTuple):
         return is_all and self.stride > 1 and is_divisible
 
 
-Part = tuple[int, int]
+Interval = tuple[int, int]
 """A part of a shard: the first element, and the one after the last."""
 
 
@@ -138,7 +138,7 @@ def halo_of(window: Window) -> Halo | None:
     return Halo(left, right, moves, footprint, step - shard * dilation, offset)
 
 
-def _needed(window: Window, position: int, footprint: int) -> Part | None:
+def _needed(window: Window, position: int, footprint: int) -> Interval | None:
     """The elements of the window at a position of the padded input; None if it is empty.
 
     The window is taken as wide as without the dilation: too wide does no harm.

@@ -132,7 +132,7 @@ def reverse_move(size: int, shards: int) -> Move:
     return Move(plan_exchange([Holding(held)], _even(size, shards)), shard, shard, shard)
 
 
-class Part(NamedTuple):
+class JoinedPart(NamedTuple):
     """The part of a tensor that goes into a concatenation.
 
     Attributes:
@@ -147,7 +147,7 @@ class Part(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part, ...], shards: int) -> Move:
+def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[JoinedPart, ...], shards: int) -> Move:
     """The move of a dimension along which parts of tensors are joined; positions are numbered as in the result.
 
     Args:
@@ -156,7 +156,7 @@ def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Part
         parts: The parts to join, in order.
         shards: Number of shards of the result.
 
-    >>> third = [Part(number, 0, 4) for number in range(3)]
+    >>> third = [JoinedPart(number, 0, 4) for number in range(3)]
     >>> [round.size for round in join_move((4, 4, 4), (False, False, False), tuple(third), 4).plan.rounds]
     [1, 1]
     """

@@ -91,7 +91,7 @@ def plan_op(op: OpInput, meshes: Meshes) -> OpPlan | None:
         shared = shared_axes(op.rule, op.shardings, mesh)
         if shared is not None and not any(_is_on_other_devices(one, mesh, meshes) for one in op.shardings):
             return OpPlan(ref, (None,) * len(op.shardings), _reduced(op.rule, dict(enumerate(shared))))
-    place = _Position(op, project_tensors(op.rule, op.shardings, mesh), mesh, ref)
+    place = _OpPlanner(op, project_tensors(op.rule, op.shardings, mesh), mesh, ref)
     return place.full_plan(meshes) if op.is_full else place.minimal_plan()
 
 
@@ -121,7 +121,7 @@ def element_count(shape: Shape) -> int:
     return 0 if shape is None or -1 in shape else prod(shape)
 
 
-class _Position(NamedTuple):
+class _OpPlanner(NamedTuple):
     """An op with the factors of its tensors, and the mesh that it runs on.
 
     Attributes:

@@ -19,7 +19,7 @@ class GroupKind(Enum):
     MIXED = "mixed"
 
 
-class Group(NamedTuple):
+class ReshapeGroup(NamedTuple):
     """Consecutive dimensions of the input and of the output with equal numbers of elements.
 
     Attributes:
@@ -33,7 +33,7 @@ class Group(NamedTuple):
     kind: GroupKind
 
 
-def reshape_groups(shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Group, ...]:
+def reshape_groups(shape: Sequence[int], out_shape: Sequence[int]) -> tuple[ReshapeGroup, ...]:
     """The smallest groups of a reshape, in order.
 
     >>> [(group.dims, group.out_dims, group.kind.value) for group in reshape_groups((6, 10), (3, 2, 10))]
@@ -59,11 +59,13 @@ def reshape_groups(shape: Sequence[int], out_shape: Sequence[int]) -> tuple[Grou
     return tuple(found)
 
 
-def _group(dims: Sequence[int], shape: Sequence[int], out_dims: Sequence[int], out_shape: Sequence[int]) -> Group:
+def _group(
+    dims: Sequence[int], shape: Sequence[int], out_dims: Sequence[int], out_shape: Sequence[int]
+) -> ReshapeGroup:
     count = sum(shape[dim] != 1 for dim in dims)
     out_count = sum(out_shape[dim] != 1 for dim in out_dims)
     if count <= 1:
         kind = GroupKind.PASS_THROUGH if out_count <= 1 else GroupKind.SPLIT
     else:
         kind = GroupKind.COMBINE if out_count <= 1 else GroupKind.MIXED
-    return Group(tuple(dims), tuple(out_dims), kind)
+    return ReshapeGroup(tuple(dims), tuple(out_dims), kind)

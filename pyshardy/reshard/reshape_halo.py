@@ -14,7 +14,7 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh, check_count
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
-from pyshardy.reshard.reshape_groups import Group, GroupKind, reshape_groups
+from pyshardy.reshard.reshape_groups import GroupKind, ReshapeGroup, reshape_groups
 from pyshardy.reshard.strides import equivalent_across_reshape
 
 
@@ -36,7 +36,7 @@ class Reshape(NamedTuple):
     mesh: Mesh
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[ReshapeGroup, ...]:
         """The groups of dimensions."""
         return reshape_groups(self.shape, self.out_shape)
 
@@ -50,7 +50,7 @@ class Reshape(NamedTuple):
         """Number of shards of every dimension of the output."""
         return shard_counts(self.out_sharding, self.mesh)
 
-    def is_divisible(self, group: Group) -> bool:
+    def is_divisible(self, group: ReshapeGroup) -> bool:
         """Whether the shard counts of a group's dimensions divide them."""
         counts, out_counts = self.counts, self.out_counts
         return all(self.shape[dim] % counts[dim] == 0 for dim in group.dims) and all(
@@ -112,7 +112,7 @@ def split_halos(reshape: Reshape) -> list[SplitHalo] | None:
     return found
 
 
-def _split_halo(reshape: Reshape, group: Group) -> SplitHalo | None:
+def _split_halo(reshape: Reshape, group: ReshapeGroup) -> SplitHalo | None:
     sizes = [reshape.shape[dim] for dim in group.dims]
     out_sizes = [reshape.out_shape[dim] for dim in group.out_dims]
     if group.kind is not GroupKind.SPLIT or 1 in sizes or 1 in out_sizes:
@@ -138,7 +138,7 @@ def _starts(sizes: Sequence[int], counts: Sequence[int], tiles: Sequence[int]) -
     return found
 
 
-def _halo_of_starts(group: Group, size: int, tile: int, starts: Sequence[int]) -> SplitHalo | None:
+def _halo_of_starts(group: ReshapeGroup, size: int, tile: int, starts: Sequence[int]) -> SplitHalo | None:
     left = right = 0
     for shard, start in enumerate(starts):
         for position in (start, start + tile - 1):
@@ -159,7 +159,7 @@ def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]
     return without_axes(reshape.sharding, dims), without_axes(reshape.out_sharding, out_dims)
 
 
-def is_free_group(reshape: Reshape, group: Group) -> bool:
+def is_free_group(reshape: Reshape, group: ReshapeGroup) -> bool:
     """Whether the axes of one group have the same strides on both sides."""
     dims, out_dims = group.dims, group.out_dims
     part = Reshape(

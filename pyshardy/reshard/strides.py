@@ -17,7 +17,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 
 
-class _Step:
+class _Stride:
     """One axis, the distance between its shards, and the number of runs into which axes before it cut the elements.
 
     Attributes:
@@ -82,42 +82,42 @@ def _strides(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh) -> list
     return [(step.axis, step.stride) for step in steps]
 
 
-def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Step]:
+def _steps(sharding: TensorSharding, shape: Sequence[int], mesh: Mesh, is_padded: bool = False) -> list[_Stride]:
     """The axes from last to first, sorted by stride; without padding, strides are fractions of an element."""
     before = [1]
     for size in shape:
         before.append(before[-1] * size)
-    found: list[_Step] = []
+    found: list[_Stride] = []
     counts = [axes_size(dim.axes, mesh) for dim in sharding.dims]
     parts, behind = prod(counts), 1
     for dim in reversed(range(len(shape))):
         axes, size = sharding.dims[dim].axes, shape[dim]
         stride = behind * (-(-size // counts[dim]) if is_padded else size * (parts // counts[dim]))
         for index in reversed(range(len(axes))):
-            found.append(_Step(axes[index], stride, before[dim] * axes_size(axes[:index], mesh), size))
+            found.append(_Stride(axes[index], stride, before[dim] * axes_size(axes[:index], mesh), size))
             stride *= axes[index].length(mesh)
         behind *= size
     return sorted(found, key=lambda step: step.stride)
 
 
-def _merged(steps: Sequence[_Step], mesh: Mesh, is_one: Callable[[_Step, _Step, Mesh], bool]) -> list[_Step]:
+def _merged(steps: Sequence[_Stride], mesh: Mesh, is_one: Callable[[_Stride, _Stride, Mesh], bool]) -> list[_Stride]:
     """Merge neighbouring parts of an axis that step as one."""
-    found: list[_Step] = []
+    found: list[_Stride] = []
     for step in steps:
         minor = found[-1] if found else None
         if minor is None or not step.axis.can_merge(minor.axis) or not is_one(step, minor, mesh):
             found.append(step)
             continue
         axis = step.axis.merge(minor.axis, mesh)
-        found[-1] = _Step(axis, minor.stride, min(step.prefix, minor.prefix), step.size)
+        found[-1] = _Stride(axis, minor.stride, min(step.prefix, minor.prefix), step.size)
     return found
 
 
-def _is_one_stride(major: _Step, minor: _Step, mesh: Mesh) -> bool:
+def _is_one_stride(major: _Stride, minor: _Stride, mesh: Mesh) -> bool:
     return major.stride == minor.stride * minor.axis.length(mesh)
 
 
-def _is_one_run(major: _Step, minor: _Step, mesh: Mesh) -> bool:
+def _is_one_run(major: _Stride, minor: _Stride, mesh: Mesh) -> bool:
     if major.prefix == minor.prefix:
         return True
     return major.axis.length(mesh) == major.size and minor.prefix == major.prefix * major.size

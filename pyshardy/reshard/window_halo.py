@@ -48,7 +48,7 @@ class Stretches(NamedTuple):
         return -(-begin // self.dilation), (begin + self.extent - 1) // self.dilation + 1
 
 
-class Part(NamedTuple):
+class NeighbourPart(NamedTuple):
     """The data that shards need from the shard `hop` shards after them, or before them if `hop` is negative.
 
     Attributes:
@@ -74,7 +74,7 @@ class Fetch(NamedTuple):
         phases: Per shard, the position in the stretch of the first element to keep.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[NeighbourPart, ...]
     begin: int
     end: int
     starts: tuple[int, ...]
@@ -105,7 +105,7 @@ def fetch_of(stretches: Stretches) -> Fetch | None:
 
     >>> found = fetch_of(Stretches(16, 4, first=-1, step=4, extent=6, used=4))
     >>> found.parts
-    (Part(hop=-1, first=3, end=4), Part(hop=1, first=0, end=1))
+    (NeighbourPart(hop=-1, first=3, end=4), NeighbourPart(hop=1, first=0, end=1))
     >>> found.begin, found.end, found.start, found.length
     (-1, 5, 0, 6)
     >>> fetch_of(Stretches(16, 4, first=-15, step=4, extent=19, used=4)) is None
@@ -113,14 +113,14 @@ def fetch_of(stretches: Stretches) -> Fetch | None:
     """
     check_count(stretches.shards, "finding what shards need from their neighbours", "shards")
     shard = stretches.shard
-    found: dict[int, Part] = {}
+    found: dict[int, NeighbourPart] = {}
     for index in range(stretches.used):
         first, end = stretches.elements(index)
         first, end = max(0, first), min(stretches.size, end)
         for other in range(first // shard, -(-end // shard)) if first < end else ():
             low, high = max(0, first - other * shard), min(shard, end - other * shard)
-            old = found.get(other - index, Part(other - index, low, high))
-            found[other - index] = Part(old.hop, min(old.first, low), max(old.end, high))
+            old = found.get(other - index, NeighbourPart(other - index, low, high))
+            found[other - index] = NeighbourPart(old.hop, min(old.first, low), max(old.end, high))
     parts = tuple(part for hop, part in sorted(found.items()) if hop != 0)
     begin = min([0, *(part.hop * shard + part.first for part in parts)])
     end = max([shard, *(part.hop * shard + part.end for part in parts)])
@@ -138,7 +138,7 @@ def fetch_of_whole(stretches: Stretches) -> Fetch:
     return _kept(stretches, (), 0, stretches.size, 0)
 
 
-def _kept(stretches: Stretches, parts: tuple[Part, ...], begin: int, end: int, shard: int) -> Fetch:
+def _kept(stretches: Stretches, parts: tuple[NeighbourPart, ...], begin: int, end: int, shard: int) -> Fetch:
     elements = [stretches.elements(index) for index in range(stretches.used)]
     starts = [first - index * shard - begin for index, (first, _) in enumerate(elements)]
     phases = [first * stretches.dilation - stretches.begin(index) for index, (first, _) in enumerate(elements)]

@@ -8,10 +8,10 @@ from pathlib import PurePath
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import UsageError
-from pyshardy.frontend.source_values import SourceValue, constrained, source_values
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.constraints import PlanConstraint
+from pyshardy.transforms.source_values import SourceValue, constrained, source_values
 
 _DOING = "applying constraints"
 
@@ -28,7 +28,7 @@ def constrain(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh)
         UsageError: The module has no value of this shape where a constraint is.
     """
     name = next(name for name, known in module_meshes(module.root).items() if known == mesh)
-    found = source_values(module)
+    found = source_values(module.root)
     pairs = [(_find(found, one), TensorSharding(name, [list(axes) for axes in one.axes])) for one in constraints]
     return constrained(module, pairs)
 

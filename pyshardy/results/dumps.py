@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -45,16 +47,22 @@ def new_folder(module: Module) -> str:
     directory = os.environ.get(VARIABLE)
     if not directory:
         return ""
-    try:
+    with _writing_to(directory):
         folder = _make_folder(Path(directory) / _SHARDY, module)
         replace_file(folder / _INPUT, module.text(debug_info=True).encode())
-    except OSError as error:
-        got = (error.strerror or str(error)).lower()
-        raise UsageError(
-            f"writing dumps to {directory}", got=got, needed="a directory that can be written to"
-        ) from error
     write_index(folder)
     return str(folder)
+
+
+@contextmanager
+def _writing_to(directory: str | Path) -> Iterator[None]:
+    """Refuse a directory that cannot be written to."""
+    try:
+        yield
+    except OSError as error:
+        got = (error.strerror or str(error)).lower()
+        needed = "a directory that can be written to"
+        raise UsageError(f"writing dumps to {directory}", got=got, needed=needed) from error
 
 
 def _make_folder(parent: Path, module: Module) -> Path:
@@ -77,15 +85,19 @@ def write_index(folder: str | Path) -> None:
 
     Args:
         folder: The result of `new_folder`; nothing happens if it is empty.
+
+    Raises:
+        UsageError: The directory cannot be written to.
     """
     if not str(folder):
         return
     directory = Path(folder).parent.parent
-    programs = sorted(path for path in (directory / _SHARDY).iterdir() if path.is_dir())
-    parts = "".join(map(_section, programs))
-    page = f"<!DOCTYPE html><meta charset=utf-8><title>Dumps of pyshardy</title><style>{_STYLE}</style>"
-    text = f"{page}\n<h1>Dumps of pyshardy</h1>\n{parts}"
-    replace_file(directory / "index.html", text.encode())
+    with _writing_to(directory):
+        programs = sorted(path for path in (directory / _SHARDY).iterdir() if path.is_dir())
+        parts = "".join(map(_section, programs))
+        page = f"<!DOCTYPE html><meta charset=utf-8><title>Dumps of pyshardy</title><style>{_STYLE}</style>"
+        text = f"{page}\n<h1>Dumps of pyshardy</h1>\n{parts}"
+        replace_file(directory / "index.html", text.encode(errors="backslashreplace"))
 
 
 def _section(program: Path) -> str:

@@ -25,7 +25,7 @@ from pyshardy.report.changes import Change, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.report.printing import Page
 from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
-from pyshardy.results.edit_base import INPUT, OUTPUT, Base, Reach, State
+from pyshardy.results.edit_base import INPUT, OUTPUT, Base, EditState, Reach
 from pyshardy.results.edit_run import import_edited, propagate_edits
 from pyshardy.results.edit_scope import why_import
 from pyshardy.results.partition import Partition, finish_partition
@@ -44,13 +44,13 @@ class Edit(Generic[R]):
 
     Attributes:
         before: The result without them.
-            state: What propagation gives with them, unless the program is to be prepared again.
-        why_import: Why it is.
-        module: Makes the program with them, as its user would have given it.
+        state: The propagated edits; None if the steps before propagation must run again.
+        reach: The part of the program that the edits were propagated through.
+        make_module: Makes the program with them, as its user would have given it.
     """
 
     before: R
-    state: State | None
+    state: EditState | None
     reach: Reach
     make_module: Callable[[], Module]
 
@@ -142,7 +142,7 @@ def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
     if why is not None:
         return _from_start(before, make_module(), why)
     changed, reach = propagate_edits(state.base, annotations)
-    return Edit(before, State(state.base, annotations, changed, reach), reach, make_module)
+    return Edit(before, EditState(state.base, annotations, changed, reach), reach, make_module)
 
 
 def _from_start(before: R, module: Module, why: str) -> Edit[R]:
@@ -154,7 +154,7 @@ def _from_start(before: R, module: Module, why: str) -> Edit[R]:
 # The difference of an edit that leaves the ops of the program as they are
 
 
-def _difference(edit: Edit[R], old: State, new: State) -> Difference:
+def _difference(edit: Edit[R], old: EditState, new: EditState) -> Difference:
     base = new.base
     sizes = [Counter(base.sizes), Counter(base.sizes)]
     changes = []
@@ -175,7 +175,7 @@ def _difference(edit: Edit[R], old: State, new: State) -> Difference:
     )
 
 
-def _values(base: Base, old: State, new: State) -> Iterator[Change]:
+def _values(base: Base, old: EditState, new: EditState) -> Iterator[Change]:
     """The results of ops whose sharding changes."""
     program, names = base.program, base.names
     tensors = set(base.values.values())

@@ -57,7 +57,7 @@ class Reach:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class EditState:
     """A program with some edits.
 
     Attributes:
@@ -77,9 +77,9 @@ class State:
         return self.shardings[value] if value in self.shardings else self.base.run.propagated.shardings[value]
 
 
-def first_state(sharded: ShardedProgram) -> State:
+def first_state(sharded: ShardedProgram) -> EditState:
     """The state without edits."""
-    return State(Base(sharded))
+    return EditState(Base(sharded))
 
 
 class Base:
@@ -165,7 +165,7 @@ class Base:
         annotations = self.sharded.annotations
         return (annotations.inputs if kind == INPUT else annotations.outputs)[index]
 
-    def final(self, state: State, kind: str, tensor: InterfaceTensor) -> TensorSharding | None:
+    def final(self, state: EditState, kind: str, tensor: InterfaceTensor) -> TensorSharding | None:
         """The sharding of an input or output in the result of propagation."""
         program = self.program
         value = self.values[kind, tensor.index]
@@ -205,7 +205,7 @@ class Base:
                 found.setdefault(self._returned.get(value, NO_VALUE), []).append((kind, tensor))
         return found
 
-    def ports_of(self, *states: State) -> dict[tuple[str, int], tuple[str, InterfaceTensor]]:
+    def ports_of(self, *states: EditState) -> dict[tuple[str, int], tuple[str, InterfaceTensor]]:
         """The inputs and outputs whose sharding may differ between these states and the base."""
         values = sorted({value for state in states for value in state.shardings})
         found = [one for value in values for one in self._ports_at.get(value, ())]
@@ -234,7 +234,7 @@ class Base:
     @cached_property
     def knows_ports(self) -> bool:
         """Whether the shardings of inputs and outputs follow from those of values, as they nearly always do."""
-        state = State(self)
+        state = EditState(self)
         return all(
             (kind, tensor.index) in self.values and self.final(state, kind, tensor) is tensor.sharding
             for kind, tensor in self.tensors()

@@ -21,7 +21,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
 from pyshardy.propagation.rerun import LEAST, PART, rerun
 from pyshardy.propagation.run import propagate_program
-from pyshardy.results.edit_base import INPUT, Base, Reach, Shardings, State
+from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, Shardings
 from pyshardy.results.sharded_program import Annotations, Imported
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.context import Known, PassContext
@@ -68,7 +68,7 @@ def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) 
     return {value: new for value, (new, old) in pairs if new is not old}, Reach(count, count, why)
 
 
-def import_edited(state: State, before: Module) -> Imported:
+def import_edited(state: EditState, before: Module) -> Imported:
     """The input of propagation with edits, and the result of propagation.
 
     Args:

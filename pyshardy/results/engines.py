@@ -71,7 +71,7 @@ def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequen
 def _devices(program: ProgramResult, devices: Any) -> tuple[Any, ...] | None:
     """The given devices, or else those that a JAX function was lowered for; None for JAX's own."""
     if devices is not None:
-        from pyshardy.runtime.devices import checked_devices
+        from pyshardy.frontend.jax_devices import checked_devices
 
         return checked_devices(devices)
     return getattr(program.before.origin, "devices", None)

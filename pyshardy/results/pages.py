@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.options import enum_value
-from pyshardy.errors import UsageError
-from pyshardy.report.files import replace_file
 from pyshardy.report.page.render import PageFormat
 
 if TYPE_CHECKING:
@@ -19,23 +16,6 @@ if TYPE_CHECKING:
 
 MOST_HINTS = 3
 """The number of conflicts for which to look for a hint."""
-
-
-def write_report(content: bytes, path: str | Path) -> None:
-    """Write a report to a file, which appears whole or not at all.
-
-    Args:
-        content: The result of `report_bytes`.
-        path: The file.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"writing {path}", got=reason, needed="a place that can be written to") from error
 
 
 def report_bytes(
@@ -94,7 +74,7 @@ def describe_result(
 
 
 def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> Material:
-    from pyshardy.explain.collectives import tell
+    from pyshardy.explain.collectives import explain_collectives
     from pyshardy.report.page.material import Material
 
     propagated, part = result.propagated, partition_of(result)
@@ -105,7 +85,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
         summary=propagated.summary,
         why=why,
         traffic=part.traffic,
-        found=tell(why, part.traffic.collectives),
+        found=explain_collectives(why, part.traffic.collectives),
         hints={story.reason: story.hint for story in stories if story.hint},
         memory=_peak(part),
         cost=tuple(figures.items()),

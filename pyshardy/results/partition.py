@@ -34,7 +34,7 @@ from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
-    from pyshardy.explain.collectives import CollectiveStory, Found
+    from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
     from pyshardy.report.values import Values
     from pyshardy.runtime.executable import Executable
@@ -116,14 +116,14 @@ class Partition(ProgramResult):
     @cached_property
     def collectives(self) -> tuple[CollectiveStory, ...]:
         """Every collective with its reason in one sentence, largest traffic first; equal ones are merged."""
-        return tuple(found.story for found in self._told)
+        return tuple(found.story for found in self._explained_collectives)
 
     @cached_property
-    def _told(self) -> Sequence[Found]:
+    def _explained_collectives(self) -> Sequence[ExplainedCollectives]:
         """The same, with the causes of each."""
-        from pyshardy.explain.collectives import tell
+        from pyshardy.explain.collectives import explain_collectives
 
-        return tell(self.why, self.traffic.collectives)
+        return explain_collectives(self.why, self.traffic.collectives)
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
@@ -137,8 +137,8 @@ class Partition(ProgramResult):
         from pyshardy.frontend.hints import hint_for
         from pyshardy.results.tries import Tries
 
-        stories = [one for one in self._told if any(cause.mismatch for cause in one.causes)]
-        conflicts: dict[str, Found] = {}
+        stories = [one for one in self._explained_collectives if any(cause.mismatch for cause in one.causes)]
+        conflicts: dict[str, ExplainedCollectives] = {}
         for one in stories:
             conflicts.setdefault(one.story.reason, one)
         if not conflicts:

@@ -1,4 +1,4 @@
-"""`Plan`: a handful of `PartitionSpec`s for inputs, outputs and values in between, and what they would cost."""
+"""`Plan`: a handful of `PartitionSpec`s for inputs, outputs and intermediate values, and what they would cost."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.plain_data import from_plain
 from pyshardy.core.spec import PartitionSpec
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
@@ -18,8 +19,9 @@ from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.files import write_whole
 from pyshardy.report.patch import patch
-from pyshardy.report.plan import PlanRow, PlanSpec, PlanSummary, Reason, plan_tables
+from pyshardy.report.plan import PlanSummary, plan_tables
 from pyshardy.report.printing import html, printed
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -70,19 +72,40 @@ class Plan:
         return self.summary.chosen.fits
 
     @property
+    def bound(self) -> float:
+        """The seconds that no plan for the program on this mesh can be faster than, by the cost model; 0 if unknown.
+
+        It is the time of products and convolutions alone, when all devices share them without waiting.
+        """
+        return self.summary.bound
+
+    @property
+    def is_best(self) -> bool:
+        """Whether all shardings of the inputs were tried, and none is better by the cost model."""
+        return self.summary.all_tried > 0
+
+    @property
     def candidates(self) -> int:
         """The number of candidates that the search priced."""
         return self.summary.candidates
 
     @property
     def constraints(self) -> tuple[PlanConstraint, ...]:
-        """The shardings of values in between, each with `value`, `place`, `spec` and `why`."""
+        """The shardings of intermediate values, each with `value`, `place`, `spec` and `why`."""
         return self.summary.constraints
+
+    @property
+    def annotations(self) -> dict[str, PartitionSpec]:
+        """The shardings of inputs and of intermediate values, in the form in which a partitioner returns them."""
+        inputs = {
+            spec.name: PartitionSpec(*map(_entry, spec.axes)) for spec in self.summary.specs if not spec.is_output
+        }
+        return inputs | {one.key: one.spec for one in self.constraints}
 
     def patch(self) -> str:
         """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
 
-        A constraint whose statement is not simple, or whose file cannot be read or has changed, is told before the
+        A constraint whose statement is not simple, or whose file cannot be read or has changed, is listed before the
         diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". The patched function is to be traced
         under the mesh: `with jax.set_mesh(mesh)`.
         """
@@ -93,7 +116,7 @@ class Plan:
 
         Args:
             module: The module; by default the program that the plan was made for.
-            constraints: Whether values in between are constrained too. A module of patched source has these
+            constraints: Whether intermediate values are constrained too. A module of patched source has these
                 constraints already.
 
         Raises:
@@ -106,7 +129,7 @@ class Plan:
 
     @cached_property
     def propagated(self) -> Propagation:
-        """The program that it was made for, propagated from the shardings of the plan when this is first asked for."""
+        """The program of the plan, propagated with the shardings of the plan on first use."""
         return finish_propagation(*shard(self.apply(), PropagateOptions()))
 
     @property
@@ -150,12 +173,7 @@ class Plan:
         Raises:
             UsageError: The file cannot be written.
         """
-        try:
-            Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
-        except OSError as error:
-            raise UsageError(
-                "saving a plan", got=f"{path}: {error.strerror}", needed="a file that can be written"
-            ) from error
+        write_whole(path, (json.dumps(self.to_json(), indent=1) + "\n").encode())
 
     def tables(self) -> Any:
         """The tables that `print` shows, for a `rich` console."""
@@ -190,6 +208,7 @@ def load_plan(path: str | PathLike[str]) -> Plan:
 
     Raises:
         UsageError: The file cannot be read, or holds no plan.
+        InvalidShardingError: A sharding in it does not fit its mesh.
     """
     if not isinstance(path, (str, PathLike)):
         raise UsageError(_LOADING, got=named_type(path), needed="a path")
@@ -207,33 +226,18 @@ def plan_from_json(data: Any) -> Plan:
 
     Raises:
         UsageError: The data is not a plan, or has another version.
+        InvalidShardingError: The mesh is none, or a sharding does not fit it.
     """
-    needed = f"what Plan.to_json gives, version {_VERSION}"
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-        raise UsageError(_LOADING, got="other data", needed=needed)
-    try:
-        return Plan(_summary(data))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(_LOADING, got=f"data that lacks something: {error}", needed=needed) from error
-
-
-def _summary(data: Mapping[str, Any]) -> PlanSummary:
-    found = {name: value for name, value in data.items() if name != "version"}
-    found["mesh"] = tuple((str(name), int(size)) for name, size in data["mesh"])
-    found["specs"] = tuple(
-        PlanSpec(**{**one, "axes": tuple(tuple(axes) for axes in one["axes"]), "shape": tuple(one["shape"])})
-        for one in data["specs"]
-    )
-    for name in ("rows", "front"):
-        found[name] = tuple(PlanRow(**one) for one in data[name])
-    found["chosen"] = PlanRow(**data["chosen"])
-    found["reasons"] = tuple(Reason(**one) for one in data["reasons"])
-    found["notes"] = tuple(data["notes"])
-    found["constraints"] = tuple(
-        PlanConstraint(**{**one, "axes": tuple(tuple(axes) for axes in one["axes"]), "shape": tuple(one["shape"])})
-        for one in data.get("constraints", ())
-    )
-    return PlanSummary(**found)
+        raise UsageError(_LOADING, got="other data", needed=f"what Plan.to_json gives, version {_VERSION}")
+    given = {name: value for name, value in data.items() if name != "version"}
+    summary: PlanSummary = from_plain(PlanSummary, given, _LOADING, "the plan")
+    mesh = Mesh(summary.mesh)
+    shardings = [(group.axes, group.shape) for group in summary.specs]
+    shardings += [(constraint.axes, constraint.shape) for constraint in summary.constraints]
+    for axes, shape in shardings:
+        PartitionSpec(*map(_entry, axes)).sharding(mesh, len(shape))  # raises an error if they do not fit
+    return Plan(summary)
 
 
 def _entry(axes: tuple[str, ...]) -> Any:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
 from pyshardy.core.mesh import Mesh
@@ -297,9 +298,13 @@ class ProgramResult(ABC):
         ...     path.read_text()[:15]
         '<!doctype html>'
         """
-        from pyshardy.results.pages import report_bytes, write_report
+        from pyshardy.report.files import write_whole
+        from pyshardy.results.pages import report_bytes
 
-        write_report(report_bytes([self] if compare is None else [self, compare], format, hints=hints), path)
+        if not isinstance(compare, (ProgramResult, NoneType)):
+            needed = "another result of propagate or partition"
+            raise UsageError("writing a report", got=f"{named_type(compare)} to compare with", needed=needed)
+        write_whole(path, report_bytes([self] if compare is None else [self, compare], format, hints=hints))
 
     def __str__(self) -> str:
         return printed(self.tables())

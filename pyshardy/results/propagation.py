@@ -171,7 +171,7 @@ class Propagation(ProgramResult, ResultShardings):
         if self.traced is None:
             options = replace(self.options, trace=True, dump_directory="")
             return finish_propagation(*shard(self.before, options)).why
-        return make_why(self.traced, self.inputs, self.outputs, self.before, self.module)
+        return make_why(self.traced, self.inputs, self.outputs, self.sharded.annotations.positions, self.module)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -215,10 +215,10 @@ class Propagation(ProgramResult, ResultShardings):
 
     def tables(self) -> Any:
         """The tables of inputs, outputs and totals, for a `rich` console; they say where shardings come from."""
-        return summary_tables(self.told)
+        return summary_tables(self.summary_with_origins)
 
     @cached_property
-    def told(self) -> Summary:
+    def summary_with_origins(self) -> Summary:
         """The summary with the annotations that shardings come from, found by propagating the program once more."""
         from pyshardy.frontend.origins import origins_of
 

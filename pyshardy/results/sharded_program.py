@@ -13,7 +13,7 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import Interface
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
-from pyshardy.ir.functions import arg_sharding, main_function, result_count, result_sharding
+from pyshardy.ir.functions import arg_sharding, entry_function, result_count, result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
@@ -27,7 +27,7 @@ from pyshardy.results.stopwatch import Seconds, Stopwatch
 from pyshardy.transforms.context import PassContext, Traced
 
 if TYPE_CHECKING:
-    from pyshardy.results.edit_base import State
+    from pyshardy.results.edit_base import EditState
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,23 @@ class Annotations:
     outputs: tuple[TensorSharding | None, ...]
     meshes: Mapping[str, Mesh]
 
+    @property
+    def positions(self) -> tuple[frozenset[int], frozenset[int]]:
+        """The positions of the inputs and of the outputs that have shardings."""
+        inputs, outputs = (
+            frozenset(position for position, one in enumerate(shardings) if one is not None)
+            for shardings in (self.inputs, self.outputs)
+        )
+        return inputs, outputs
+
     @classmethod
     def of(cls, root: Op) -> Annotations:
         """The annotations of a module; none if it has no main function with a body."""
         try:
-            main = main_function(root)
-            arguments = main.region.blocks[0].args
-        except (InvalidModuleError, IndexError):
+            main = entry_function(root)
+        except InvalidModuleError:
             return cls((), (), module_meshes(root))
-        inputs = tuple(arg_sharding(main, argument.index) for argument in arguments)
+        inputs = tuple(arg_sharding(main, argument.index) for argument in main.region.blocks[0].args)
         outputs = tuple(result_sharding(main, index) for index in range(result_count(main)))
         return cls(inputs, outputs, module_meshes(root))
 
@@ -90,7 +98,7 @@ class ShardedProgram:
     passes: Seconds
     completes_sums: bool = False
     runs: tuple[Traced, ...] = ()
-    edited_from: State | None = None
+    edited_from: EditState | None = None
     dumps: str = ""
 
     @cached_property
@@ -99,7 +107,7 @@ class ShardedProgram:
         return Interface.of(self.root)
 
     @cached_property
-    def editing(self) -> State:
+    def editing(self) -> EditState:
         """The start of all edits of this program."""
         from pyshardy.results.edit_base import first_state
 
@@ -170,7 +178,7 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
 
 
 def finish_sharding(
-    imported: Imported, dump_directory: str = "", edited_from: State | None = None
+    imported: Imported, dump_directory: str = "", edited_from: EditState | None = None
 ) -> tuple[ShardedProgram, Op]:
     """Propagate through a prepared program; its nodes must not be used afterwards."""
     module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.hints import Edit, Trial, is_better, work_of
+from pyshardy.frontend.hints import AnnotationEdit, Trial, is_better, work_of
 from pyshardy.results.edit import edited_result
-from pyshardy.results.edit_base import State
+from pyshardy.results.edit_base import EditState
 from pyshardy.results.partition import Partition
 
 
@@ -29,16 +29,16 @@ class Tries:
         self.before = before
         self.now = _trial(before)
         self.partitioned = 0
-        self._edits: dict[Edit, Trial | None] = {}
+        self._edits: dict[AnnotationEdit, Trial | None] = {}
         self._states: dict[Hashable, Trial | None] = {_key(before.sharded.editing): None}
 
-    def __call__(self, edit: Edit) -> Trial | None:
+    def __call__(self, edit: AnnotationEdit) -> Trial | None:
         """The cost with an annotation; None if that is no better, or if the program cannot be partitioned with it."""
         if edit not in self._edits:
             self._edits[edit] = self._try(edit)
         return self._edits[edit]
 
-    def _try(self, edit: Edit) -> Trial | None:
+    def _try(self, edit: AnnotationEdit) -> Trial | None:
         try:
             edited = edited_result(self.before, [(edit.kind, index, edit.sharding) for index in edit.indices])
             key = edit if edited.state is None else _key(edited.state)
@@ -60,7 +60,7 @@ def _trial(found: Partition) -> Trial:
     return Trial(found.traffic.sent_bytes_per_device, found.bytes_per_device, work, found.inputs, found.outputs)
 
 
-def _key(state: State) -> Hashable:
+def _key(state: EditState) -> Hashable:
     """The shardings that partitioning reads, as far as they differ from the base; it closes all dimensions first."""
     base = state.base.run.propagated.shardings
     pairs = [(value, _closed(base[value]), _closed(new)) for value, new in state.shardings.items()]

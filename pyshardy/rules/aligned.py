@@ -13,7 +13,7 @@ from pyshardy.rules.rule_builder import RuleBuilder
 
 
 def builder_of(spec: OpSpec) -> RuleBuilder:
-    """An empty draft with the shapes of the op.
+    """An empty rule builder with the shapes of the op.
 
     >>> print(builder_of(OpSpec("stablehlo.tanh", [(4,)], [(4,)])).finish())
     <([i])->([j]) {i=1, j=1}>

@@ -23,7 +23,7 @@ from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import FactorKind, Rule, Shape
 
 _DOING = "reading a sharding rule in einsum notation"
-_ELLIPSIS = re.compile(r"\.\.\.(\d*)")
+_ELLIPSIS = re.compile(r"\.\.\.(\d{0,9})")
 _NAME = re.compile(r"[^\W\d_]\w*")
 _Factor = str | tuple[str, int]
 """A name, or a group of leading dimensions with the position in it."""

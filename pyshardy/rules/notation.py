@@ -63,7 +63,7 @@ def _scan_symbols(scanner: Scanner) -> list[int]:
     word = found.group() if found else ""
     factors = []
     while word:
-        match = re.match(r"z_([1-9]\d*)|([i-z])(?!_)", word)
+        match = re.match(r"z_([1-9]\d{0,8})(?!\d)|([i-z])(?!_)", word)
         if match is None:
             scanner.position = start
             raise scanner.fail("factors i to z, or z_1, z_2, ...", got=word)

@@ -315,7 +315,7 @@ CALL_LINES: Final[tuple[Line, ...]] = (
     ("@", """
         Cholesky CompactWyHelper InvertDiagBlocksLowerTriangular InvertDiagBlocksUpperTriangular
         """, _POINTWISE_CALL._replace(needs_matrices=True)),
-    ("@", "ApproxTopK PartialReduce", _CALL._replace(rule="reduction:partial_reduce")),
+    ("@", "ApproxTopK PartialReduce", _CALL._replace(rule="reduction:partial_reduce", is_top_k=True)),
     ("@", "mhlo.topk TopK", _CALL._replace(rule="reduction:top_k", is_top_k=True)),
     ("@", "Eigh", _CALL._replace(rule="linalg:eigh")),
     ("@", "ProductOfElementaryHouseholderReflectors", _CALL._replace(rule="linalg:householder_product")),

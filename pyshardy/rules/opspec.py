@@ -45,18 +45,12 @@ class OpSpec(Interned):
     ) -> OpSpec:
         try:
             facts = sorted(dict(attributes).items(), key=lambda item: item[0])
-            return cls._make((name, _as_shapes(operand_shapes), _as_shapes(result_shapes), tuple(facts)))
+            operands, results = _as_shapes(operand_shapes), _as_shapes(result_shapes)
+            _check_types(name, (*operands, *results))
+            return cls._make((name, operands, results, tuple(facts)))
         except (TypeError, ValueError) as error:
             needed = "lists of shapes, and attributes by name"
             raise InvalidRuleError("describing an op", got=f"values of other types ({error})", needed=needed) from error
-
-    @classmethod
-    def _canonical(cls, *fields: Any) -> tuple[Any, ...]:
-        name, operands, results, attributes = fields
-        sizes = [size for shape in (*operands, *results) if shape is not None for size in shape]
-        if not isinstance(name, str) or not all(isinstance(size, int) for size in sizes):
-            raise TypeError("names are text, and sizes integers")
-        return fields
 
     def __str__(self) -> str:
         operands = ", ".join(map(_format_shape, self.operand_shapes))
@@ -108,7 +102,10 @@ class OpSpec(Interned):
     @property
     def is_static(self) -> bool:
         """Whether no dimension is dynamic."""
-        return not any(-1 in shape for shape in self.operand_shapes + self.result_shapes if shape)
+        for shape in self.operand_shapes + self.result_shapes:  # noqa: SIM110 (faster)
+            if shape and -1 in shape:
+                return False
+        return True
 
 
 def op_names(prefix: str, names: str) -> list[str]:
@@ -122,6 +119,13 @@ def op_names(prefix: str, names: str) -> list[str]:
 
 def _as_shapes(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
     return tuple(None if shape is None else tuple(shape) for shape in shapes)
+
+
+def _check_types(name: object, shapes: tuple[Shape, ...]) -> None:
+    """Check what users give; the types of an op in a module are right."""
+    sizes = [size for shape in shapes if shape is not None for size in shape]
+    if not isinstance(name, str) or not all(isinstance(size, int) for size in sizes):
+        raise TypeError("names are text, and sizes integers")
 
 
 def _format_shape(shape: Shape) -> str:

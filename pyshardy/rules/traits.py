@@ -109,7 +109,7 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
 
         whole_factors: Function that gives the factors that every device needs whole, besides those that are
             permutations, from the op, its rule and a `PassContext`.
-        exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `Site`.
+        exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `ShardedOp`.
         xla_rule: Like `rule`, for an op that only HLO has; import writes the rule onto the op.
         keeps_constants: Whether results are constants if operands are; None if `elementwise` decides.
         context_facts: The name of a function in `ir/opspec.py` that adds facts from the op's context: the ops
@@ -125,12 +125,12 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
         reduces: Whether it is a collective that combines values of several devices.
         has_replica_groups: Whether the attribute `replica_groups` lists the devices that take part.
         completes_parts: Whether making the op local completes partial results.
-        is_checked_apart: Whether the function that makes it local checks itself whether elements have to move.
+        is_checked_apart: Whether the function that makes it local also checks whether elements have to move.
         has_size_operands: Whether an operand gives a size of the whole tensor.
         is_generated_per_shard: Whether it has no operands and every device makes its own part.
         needs_matrices: Whether it works on whole matrices although its rule does not say so.
         takes_shards: Whether it passes the data of every device to Python as it is.
-        is_top_k: Whether it keeps the largest elements along the last dimension.
+        is_top_k: Whether it keeps the largest elements along a dimension.
         rounds: Whether floating-point results are rounded.
         applies: Whether it applies a region to elements.
     """
@@ -168,19 +168,6 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
     is_top_k: bool = False
     rounds: bool = False
     applies: bool = False
-
-
-REQUIRED: Final = ("rule", "elementwise", "pure", "priority", "attributes", "pad", "local", "exchange")
-"""The traits that are required of every op."""
-
-
-def missing_traits(traits: OpTraits) -> list[str]:
-    """The required traits that are not stated.
-
-    >>> missing_traits(OpTraits(rule=SILENT, pure=True, priority=Priority.OTHER, attributes=NO_ATTRIBUTES))
-    ['elementwise', 'pad', 'local', 'exchange']
-    """
-    return [trait for trait in REQUIRED if getattr(traits, trait) is None]
 
 
 def names_function(entry: str | None) -> bool:

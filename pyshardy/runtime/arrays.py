@@ -30,7 +30,7 @@ def check_inputs(arrays: Sequence[Any], tensors: Sequence[InterfaceTensor]) -> l
         array = array if isinstance(array, jax.Array) else np.asarray(array)
         if tuple(array.shape) != tensor.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
             raise UsageError(
-                f"taking the input {tensor.name}",
+                f"reading the input {tensor.name}",
                 got=f"{array.dtype}[{', '.join(map(str, array.shape))}]",
                 needed=f"{dtype}[{', '.join(map(str, tensor.shape))}]",
             )

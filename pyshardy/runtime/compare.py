@@ -29,7 +29,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class OutputDifference:
     """The distance between two versions of one output.
 
     Attributes:
@@ -72,7 +72,7 @@ class Difference:
 
 def compare_outputs(
     names: Sequence[str], found: Sequence[Any], expected: Sequence[Any], noises: Sequence[Noise] | None = None
-) -> list[Difference]:
+) -> list[OutputDifference]:
     """The distance of every output from its expected value, the largest over all its copies.
 
     >>> compare_outputs(["x"], [np.array([1.0, 2.0])], [np.array([1.0, 3.0])])
@@ -83,7 +83,7 @@ def compare_outputs(
     return [_compare_output(name, a, np.asarray(b), noise) for name, a, b, noise in rows]
 
 
-def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | None) -> Difference:
+def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | None) -> OutputDifference:
     """The largest distance over all devices, which may have copies of the same shard."""
     shards = getattr(found, "addressable_shards", ())
     if len(shards) < 2 or found.shape != expected.shape:
@@ -96,15 +96,15 @@ def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | 
         is_same_shape = parts[0][0].shape == expected[parts[0][1]].shape
         ratio = max(noise.ratio(part, index) for part, index in parts) if is_same_shape else np.inf
     absolute = max(piece.max_absolute_error for piece in pieces)
-    return Difference(name, absolute, max(piece.max_relative_error for piece in pieces), ratio, noise)
+    return OutputDifference(name, absolute, max(piece.max_relative_error for piece in pieces), ratio, noise)
 
 
-def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray) -> Difference:
+def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray) -> OutputDifference:
     """The distance of an array from its expected value; equal infinities count as equal, and so do NaNs."""
     if found.shape != expected.shape:
-        return Difference(name, float("inf"), float("inf"))
+        return OutputDifference(name, float("inf"), float("inf"))
     distance = distances(found, expected)
     with np.errstate(invalid="ignore"):
         relative = np.where(distance == 0, 0.0, distance / (1 + np.abs(wide(expected))))
         relative = np.where(np.isnan(relative), np.inf, relative)
-    return Difference(name, float(distance.max(initial=0.0)), float(relative.max(initial=0.0)))
+    return OutputDifference(name, float(distance.max(initial=0.0)), float(relative.max(initial=0.0)))

@@ -122,7 +122,7 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
                 connection = connections.enter_context(listener.accept()[0])
             except TimeoutError:
                 numbers = ", ".join(map(str, missing))
-                raise _missing(f"process {numbers} did not come", timeout_s) from None
+                raise _missing(f"process {numbers} did not connect", timeout_s) from None
             number, count = _said(connection)
             if count not in (None, process_count):
                 with suppress(OSError):
@@ -133,7 +133,7 @@ def _gather(host: str, port: int, process_count: int, deadline: float, timeout_s
             try:
                 waiting[number].sendall(_GO)
             except OSError:
-                raise _missing(f"process {number} did not stay", timeout_s) from None
+                raise _missing(f"process {number} disconnected", timeout_s) from None
 
 
 def _said(connection: socket.socket) -> tuple[int, int | None]:

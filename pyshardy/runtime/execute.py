@@ -55,12 +55,6 @@ class GlobalExecutable(Executable):
         return self._compiled.as_text()
 
 
-def run_on_devices(module: Module, arrays: Sequence[Any], devices: Sequence[Any] | None = None) -> list[jax.Array]:
-    """The outputs of a propagated module, compiled and run once; see `GlobalExecutable`."""
-    devices = getattr(module.origin, "devices", None) if devices is None else devices
-    return GlobalExecutable(module, Interface.of(module.root), devices)(arrays)
-
-
 def _check_one_order(shardings: list[NamedSharding | None]) -> None:
     """Refuse meshes that JAX does not support together."""
     meshes = list(dict.fromkeys(sharding.mesh for sharding in shardings if sharding is not None))

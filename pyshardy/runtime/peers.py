@@ -100,7 +100,7 @@ def _missing(reason: str, wait: float) -> ShardyError:
     numbers = ", ".join(_NUMBER.findall(late[1]))
     return ShardyError(
         _DOING,
-        got=f"process {numbers} did not come within {wait:g} s",
+        got=f"process {numbers} did not arrive within {wait:g} s",
         needed="the same runs in all processes",
         hint="look at what that process does, or give initialize_distributed a longer wait_s",
     )

@@ -15,6 +15,7 @@ from pyshardy.core.devices import shard_indices
 from pyshardy.core.identities import zero_text as zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
@@ -104,8 +105,23 @@ class Builder:
         """A constant with one value, as MLIR writes it."""
         return self.value("constant", (), type, value=self.attrs.parse(f"dense<{text}> : {type}"))
 
+    def position(self, value: int) -> Value:
+        """A position in a shard, or a count of devices, as a constant `tensor<i32>`.
+
+        Raises:
+            InvalidShardingError: It does not fit into 32 bits.
+        """
+        _check_32_bits((value,))
+        return self.splat(str(value), self.type((), "i32"))
+
     def table(self, values: Sequence[int] | Sequence[bool], element: str) -> Value:
-        """A constant of rank 1."""
+        """A constant of rank 1.
+
+        Raises:
+            InvalidShardingError: The type is i32, and a value does not fit into it.
+        """
+        if element == "i32":
+            _check_32_bits(values)
         type = self.type([len(values)], element)
         if len(set(values)) == 1:
             return self.splat(_text_of(values[0]), type)
@@ -290,6 +306,13 @@ def groups_text(groups: Sequence[Sequence[int]]) -> str:
     """
     rows = ", ".join(str(list(group)) for group in groups)
     return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
+
+
+def _check_32_bits(values: Sequence[int]) -> None:
+    if values and not -(2**31) <= min(values) <= max(values) < 2**31:
+        far = max(values, key=abs)
+        needed = "at most 32 bits, as programs count positions with so many"
+        raise InvalidShardingError("computing positions in shards", got=str(far), needed=needed, hint="smaller shards")
 
 
 def _text_of(value: int | bool) -> str:

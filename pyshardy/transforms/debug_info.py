@@ -40,7 +40,7 @@ ORIGINS = "sdy.sharding_origins"
 ORIGIN_NAME = "sdy.sharding_origin_name"
 CONSTRAINT = "sdy.sharding_constraint"
 _MANUAL = "sdy.manual_computation"
-_STEP = re.compile(r"\bstep-(\d+) = ")
+_STEP = re.compile(r"\bstep-(\d{1,18}) = ")
 
 
 class DebugOptions(Record):

@@ -12,15 +12,16 @@ from typing import Final, NamedTuple
 
 from pyshardy.autopartition.stretches import LEAST_ROUNDS, Stretch, find_stretches
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.functions import main_function
+from pyshardy.ir.functions import entry_function
 from pyshardy.ir.nodes import Op, Value, walk
 
 _BY_ARGUMENT: Final = 10
-"""That rounds share an argument says so much more than that one uses a value of another, maybe of the layer before."""
+"""The weight of a shared argument of two rounds, compared with a value of one that the other uses: that may also come
+from the layer before."""
 
 
-class Placed(NamedTuple):
-    """A stretch, of which the round r belongs to the layer `base + sign * r`."""
+class PlacedStretch(NamedTuple):
+    """A stretch whose round r belongs to the layer `base + sign * r`."""
 
     stretch: Stretch
     base: int
@@ -40,7 +41,7 @@ class Family(NamedTuple):
         last: The last one.
     """
 
-    stretches: tuple[Placed, ...]
+    stretches: tuple[PlacedStretch, ...]
     first: int
     last: int
 
@@ -52,7 +53,7 @@ class Family(NamedTuple):
 
 def top_ops(root: Op) -> list[Op]:
     """The ops of the main function, without what it ends with and what is inside of others."""
-    block = main_function(root).region.blocks[0]
+    block = entry_function(root).region.blocks[0]
     return [op for op in block if op is not block.last]
 
 
@@ -68,7 +69,7 @@ def find_families(root: Op) -> tuple[Family, ...]:
 
 def _signatures(ops: Sequence[Op]) -> list[int]:
     known: dict[Hashable, int] = {}
-    attrs: dict[int, Hashable] = {}
+    attrs: dict[int, Hashable] = {}  # by identity; the ops keep their attributes alive
     return [known.setdefault(_signature(op, attrs), len(known)) for op in ops]
 
 
@@ -95,7 +96,7 @@ class _Linker:
             for place in range(start, start + period * rounds):
                 self.round_of[ops[place]] = number, (place - start) // period
         self.family_of: dict[int, int] = {}
-        self.placed: dict[int, Placed] = {}
+        self.placed: dict[int, PlacedStretch] = {}
         self.layer_of: dict[Value, tuple[int, int]] = {}
         """The family and the layer of an argument that one layer alone uses."""
 
@@ -103,7 +104,7 @@ class _Linker:
         for number, stretch in enumerate(self.stretches):
             family, sign, base = self._place(number) or (number, 1, 0)
             self.family_of[number] = family
-            self.placed[number] = Placed(stretch, base, sign)
+            self.placed[number] = PlacedStretch(stretch, base, sign)
             self._note_arguments(number)
         for family in dict.fromkeys(self.family_of.values()):
             placed = tuple(self.placed[number] for number, other in self.family_of.items() if other == family)

@@ -1,7 +1,7 @@
-"""A program with fewer layers: of each family of repeated layers the first and the last stay, or three.
+"""A program with fewer layers: of each family of repeated layers the first and the last stay, or three layers.
 
-What stays is what a program with so few layers would be: its arguments and results are left out with the others. Where
-an op takes what a layer made that is left out, it takes that of the nearest layer before it.
+The result is a program with so few layers: the arguments and results of the other layers are also left out. An op that
+used a value of an omitted layer uses that of the nearest layer before it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pyshardy.autopartition.stretches import Stretch
 from pyshardy.ir.attributes import NO_ATTRS, PART
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.transforms.layers import Family, Placed, top_ops
+from pyshardy.transforms.layers import Family, PlacedStretch, top_ops
 
 FIRST, MIDDLE, LAST, BETWEEN = range(4)
-"""What a part of a stretch is, as `PART` has it: the first layer, the one that stands for all in the middle, the last
-one; what is in no layer has the stretch behind it.
+"""The kinds of parts of a stretch in the attribute `PART`: the first layer, the middle one that represents several, the
+last one; ops between layers belong to the stretch after them.
 """
 _ALIAS: Final = "tf.aliasing_output"
 
@@ -135,12 +135,12 @@ def stretch_counts(families: Sequence[Family]) -> list[int]:
     return [family.size for _, _, family in _in_order(families)]
 
 
-def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, Placed, Family]]:
+def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, Family]]:
     return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
 def _kind(layer: int, family: Family, has_middle: bool) -> int | None:
-    """What a layer is; None if it is left out."""
+    """The kind of a layer; None if it is left out."""
     if not family.first <= layer <= family.last:
         return BETWEEN
     if layer in (family.first, family.last):

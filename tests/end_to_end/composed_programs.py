@@ -5,7 +5,7 @@ Numbers stay whole and small, so that sums are exact in any order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -231,10 +231,22 @@ def _fit(array: Any, shape: tuple[int, ...]) -> Any:
     return flat.reshape(shape)
 
 
-def function(seed: int) -> tuple[Callable[..., Any], list[jax.ShapeDtypeStruct]]:
-    """A function of two arrays, and the arrays as shapes."""
-    random = Random(f"composed {seed}")
-    shape, steps = random.choice(_SHAPES), random.choices(_STEPS, k=random.choice((1, 2, 3, 4, 6)))
+def function(
+    seed: int,
+    name: str = "composed",
+    among: Sequence[Callable[[Random, Any, Any], Any]] = _STEPS,
+    shapes: Sequence[tuple[int, ...]] = _SHAPES,
+) -> tuple[Callable[..., Any], list[jax.ShapeDtypeStruct]]:
+    """A function of two arrays, and the arrays as shapes.
+
+    Args:
+        seed: What it is drawn from.
+        name: What it is drawn from, too.
+        among: The steps that it may have.
+        shapes: The shapes of its inputs.
+    """
+    random = Random(f"{name} {seed}")
+    shape, steps = random.choice(shapes), random.choices(among, k=random.choice((1, 2, 3, 4, 6)))
     state = random.getstate()
 
     def composed(*args: Any) -> Any:

@@ -180,6 +180,60 @@ def _reduce_two(sizes: int) -> str:
     return _program([(f"{sizes}xi32", '[{"a", "b"}]'), ("i32", "[]")], ("i32", "[]"), body)
 
 
+def _compose(sharding: str, sizes: int) -> str:
+    """Linear functions one after the other, each as a factor and a summand: their order matters."""
+    type, scalar = f"tensor<{sizes}xi32>", "tensor<i32>"
+    listed = ", ".join(f"%{name}: {scalar}" for name in "abcd")
+    both = _s("[]", "[]")
+    body = f"""  %n = stablehlo.iota dim = 0 {{{_s(sharding)}}} : {type}
+  %f = stablehlo.constant dense<1> : {scalar}
+  %s = stablehlo.constant dense<0> : {scalar}
+  %m:2 = "stablehlo.reduce"(%0, %n, %f, %s) <{{dimensions = array<i64: 0>}}> ({{
+  ^bb0({listed}):
+    %x = stablehlo.multiply %a, %c : {scalar}
+    %y = stablehlo.multiply %b, %c : {scalar}
+    %z = stablehlo.add %y, %d : {scalar}
+    stablehlo.return %x, %z : {scalar}, {scalar}
+  }}) {{{both}}} : ({type}, {type}, {scalar}, {scalar}) -> ({scalar}, {scalar})
+  %r = stablehlo.add %m#0, %m#1 : {scalar}"""
+    return _program([(f"{sizes}xi32", sharding)], ("i32", "[]"), body)
+
+
+def _approximate(dim: int, size: int, kept: int, sharding: str) -> str:
+    """The largest elements along a dimension, as `jax.lax.approx_max_k` finds them."""
+    shape = [6, 6]
+    shape[dim] = size
+    before = "x".join(map(str, shape))
+    shape[dim] = kept
+    after = "x".join(map(str, shape))
+    scalars = "tensor<f32>, tensor<i32>"
+    result = f"tensor<{after}xf32>"
+    config = (
+        "aggregate_to_topk = true, is_fallback = true, recall_target = 9.5e-01 : f32, "
+        f"reduction_dim = {dim} : i64, reduction_input_size_override = -1 : i64, top_k = {kept} : i64"
+    )
+    body = f"""  %n = stablehlo.iota dim = {dim} {{{_s(sharding)}}} : tensor<{before}xi32>
+  %l = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %m = stablehlo.constant dense<-1> : tensor<i32>
+  %q:2 = stablehlo.custom_call @ApproxTopK(%0, %n, %l, %m)
+    {{called_computations = [@greater], mhlo.backend_config = {{{config}}}, {_s(sharding, sharding)}}}
+    : (tensor<{before}xf32>, tensor<{before}xi32>, {scalars}) -> ({result}, tensor<{after}xi32>)
+  %r = stablehlo.negate %q#0 {{{_s(sharding)}}} : {result}"""
+    greater = """
+func.func private @greater(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>) -> tensor<i1> {
+  %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  return %0 : tensor<i1>
+}"""
+    return _program([(f"{before}xf32", sharding)], (f"{after}xf32", "[{}, {}]"), body) + greater
+
+
+def _split_unsharded(before: str) -> str:
+    """A reshape into a dimension of two factors, of which the first is not divisible."""
+    body = f"""  %r = stablehlo.reshape %0 {{{_s('[{"b", "a"}, {}]')}}} : (tensor<3x16xf32>) -> tensor<12x4xf32>"""
+    program = _program([("3x16xf32", "[{}, {}]")], ("12x4xf32", '[{"b", "a"}, {}]'), body)
+    return program.replace('["a"=2, "b"=2]', '["a"=4, "b"=2]').replace(_port("3x16xf32", "[{}, {}]"), before)
+
+
 def _update(part: int, update: str, place: str = "%2") -> str:
     """A vector of which a part is updated."""
     body = f"""  %z = stablehlo.constant dense<1> : tensor<i32>
@@ -217,6 +271,15 @@ def _convolve_singles(kernel: str, result: str) -> str:
     : (tensor<1x5x3xf32>, tensor<3x1x1xf32>) -> tensor<1x1x5xf32>
   %r = stablehlo.negate %c {{{_s(result)}}} : tensor<1x1x5xf32>"""
     return _program([("1x5x3xf32", '[{"b"}, {}, {}]'), ("3x1x1xf32", kernel)], ("1x1x5xf32", "[{}, {}, {}]"), body)
+
+
+def _convolve_one_group(batch: str, kernel: str) -> str:
+    """A batch of two that groups make one of, which the rule ties to nothing."""
+    result = '[{"a"}, {"b"}, {}]'
+    body = f"""  %r = stablehlo.convolution(%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{pad = [[1, 2]]}}
+    {{batch_group_count = 2 : i64, feature_group_count = 1 : i64, {_s(result)}}}
+    : (tensor<2x1x1xf32>, tensor<4x1x2xf32>) -> tensor<1x1x2xf32>"""
+    return _program([("2x1x1xf32", batch), ("4x1x2xf32", kernel)], ("1x1x2xf32", result), body)
 
 
 _ALL = '[{"a", "b"}]'
@@ -283,6 +346,8 @@ PROGRAMS = {
     "convolution with single features that are sharded alike": _convolve_singles(
         '[{}, {}, {"a"}]', '[{"a"}, {"b"}, {}]'
     ),
+    "convolution of groups into one sharded batch": _convolve_one_group("[{}, {}, {}]", '[{}, {"b"}, {}]'),
+    "convolution of sharded groups into one sharded batch": _convolve_one_group('[{"b"}, {}, {}]', '[{}, {"a"}, {}]'),
     "exchange parts of an axis for those of an empty tensor": _negate("0x16xf32", '[{}, {"a"}]', '[{}, {"b"}]'),
     "decompose a batch of matrices": cholesky(4, '[{"a"}, {}, {}]', '[{"a"}, {}, {}]'),
     "decompose a batch of matrices that is not divisible": cholesky(5, '[{"a"}, {"b"}, {}]', '[{"b"}, {}, {"a"}]'),
@@ -298,6 +363,13 @@ PROGRAMS = {
     "move parts of an axis that do not fit, the other way": _move('[{"a":(1)2}, {}]', '[{}, {"a":(3)2}]'),
     "exchange parts of an axis": _move('[{"a":(1)3}, {"a":(3)2}]', '[{"a":(3)2}, {"a":(1)3}]'),
     "gather all of a padded dimension of size 1": _gather_ones('[{"b"}, {}, {"a"}]', '[{}, {}, {"a"}]'),
+    "find some of the largest approximately": _approximate(1, 8, 2, '[{"a"}, {"b"}]'),
+    "find all of the largest approximately": _approximate(0, 8, 8, '[{"a"}, {"b"}]'),
+    "find the largest approximately along a dimension that is not divisible": _approximate(0, 7, 3, '[{"b"}, {}]'),
+    "compose functions in the order of their shards": _compose('[{"b", "a"}]', 8),
+    "compose functions in the order of shards that are padded": _compose('[{"b", "a"}]', 7),
+    "reshape what is not sharded at all": _split_unsharded("tensor<3x16xf32>"),
+    "reshape what is replicated": _split_unsharded(_port("3x16xf32", "[{}, {}]")),
     "reduce by and": _reduce("and", "i32", 8, _ALL, "-1"),
     "reduce by or": _reduce("or", "ui8", 7, _ALL, "0"),
     "reduce by xor": _reduce("xor", "i64", 8, '[{"b"}]', "0"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
-from end_to_end import composed_programs, indexed_programs, moving_programs, typed_programs
+from end_to_end import composed_programs, indexed_programs, moving_programs, odd_programs, typed_programs
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -37,6 +37,7 @@ _STYLES = (
     Style(missing=0.1, density=0.9, repeat=0.7),
     Style(missing=0.3, density=0.6, other_mesh=0.4),
 )
+_FEW = (Style(missing=0.9, density=0.7), Style(missing=0.95, density=0.9, sub_axes=0.3))
 _NOT_ON_ONE_DEVICE = frozenset(
     [
         "sharding_constraint",
@@ -96,14 +97,14 @@ def meshes_of(random: Random) -> dict[str, Mesh]:
     return meshes
 
 
-def sharded(text: str, random: Random) -> str:
-    """The module with random shardings on everything."""
+def sharded(text: str, random: Random, styles: Sequence[Style] = _STYLES) -> str:
+    """The module with random shardings on everything, or on what a style leaves."""
     module = Module.parse(text)
     root = module.copy_root()
     with module.context:
         return_results(module, root)
         end_loops(module, root)
-        Sharder(random, random.choice(_STYLES), meshes_of(random)).shard(root)
+        Sharder(random, random.choice(styles), meshes_of(random)).shard(root)
         return module.with_root(root).text(generic=True)
 
 
@@ -196,6 +197,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "indexed": indexed_program,
     "moving": moving_programs.program,
     "composed": lambda seed: sharded(*composed_programs.unsharded(seed)),
+    "odd": lambda seed: sharded(*odd_programs.unsharded(seed), _FEW),
 }
 """Per family, how to make a program from a seed."""
 

@@ -13,7 +13,7 @@ from end_to_end.deep_programs import DEEP, chaotic
 
 import pyshardy
 from pyshardy.cli.verdict import exit_status
-from pyshardy.runtime.compare import Difference, Verdict, compare_outputs
+from pyshardy.runtime.compare import OutputDifference, Verdict, compare_outputs
 from pyshardy.runtime.execute import run_on_one_device
 from pyshardy.runtime.input_uses import input_uses
 from pyshardy.runtime.inputs import random_inputs
@@ -29,7 +29,7 @@ class Ran(NamedTuple):
     expected: list[np.ndarray]
     noises: list[Noise]
 
-    def compare(self, found: list[jax.Array] | None = None) -> list[Difference]:
+    def compare(self, found: list[jax.Array] | None = None) -> list[OutputDifference]:
         return compare_outputs(self.names, self.found if found is None else found, self.expected, self.noises)
 
 

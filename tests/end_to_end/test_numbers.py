@@ -30,7 +30,7 @@ from pyshardy.reshard.exchange_plan import _rounds_of as right_rounds
 from pyshardy.transforms.padding.padder import Padder
 from support.reference import jaxlib_version
 
-COUNTS = {"annotated": 40, "chain": 40, "composed": 20, "indexed": 80, "moving": 100, "op": 160, "typed": 60}
+COUNTS = {"annotated": 40, "chain": 40, "composed": 20, "indexed": 80, "moving": 100, "odd": 20, "op": 160, "typed": 60}
 """Programs of every family."""
 CHUNK = 20
 SHARED = 8

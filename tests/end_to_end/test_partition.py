@@ -17,7 +17,8 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.ir.nodes import walk
-from pyshardy.runtime.execute import run_on_devices, run_on_one_device
+from pyshardy.runtime.execute import run_on_one_device
+from support.global_runs import run_on_devices
 from support.programs import load_example
 from support.reference import jaxlib_version
 

@@ -120,16 +120,16 @@ def test_a_process_that_hangs_is_an_error_in_the_others_in_time(ending: str) -> 
         assert (status, said[:1], len(said)) == (0, ["checked 12 shards"], 2), err
         doing = "refused: running a program in several processes: got"
         if ending == "sleeps":
-            assert said[1].startswith(f"{doing} process 1 did not come within {WAIT} s, needed the same runs in all"), (
-                err
-            )
+            assert said[1].startswith(
+                f"{doing} process 1 did not arrive within {WAIT} s, needed the same runs in all"
+            ), err
         else:
             assert said[1].startswith(f"{doing} no heartbeat from process {victim} for {LOST_AFTER} s, needed all"), err
         assert time.monotonic() - start < SECONDS / 2
 
 
 @pytest.mark.parametrize(
-    ("process", "message"), [(0, "process 1 did not come"), (1, "process 0 does not answer at 127.0.0.1:{port}")]
+    ("process", "message"), [(0, "process 1 did not connect"), (1, "process 0 does not answer at 127.0.0.1:{port}")]
 )
 def test_a_process_that_never_comes_is_named(process: int, message: str) -> None:
     port = free_port()

@@ -16,7 +16,8 @@ from jax.experimental.custom_partitioning import custom_partitioning
 import pyshardy
 from programs import PROGRAMS
 from pyshardy.errors import ShardyError
-from pyshardy.runtime.execute import run_on_devices, run_on_one_device
+from pyshardy.runtime.execute import run_on_one_device
+from support.global_runs import run_on_devices
 from support.programs import load_example
 
 

@@ -87,3 +87,53 @@ func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"},
   %2 = sdy.reshard %1 <@mesh, [{"a"}, {}, {}]> : tensor<8x2x2xf32>
   return %2 : tensor<8x2x2xf32>
 }
+
+// -----
+
+// A broadcast is larger than what it repeats: that is gathered, not the result.
+// CHECK: sdy.mesh @mesh = <["a"=2]>
+// CHECK-LABEL: func.func @main(%arg0: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<6x5xf32> {
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{}]> : tensor<6xf32>
+// CHECK-NEXT: %1 = stablehlo.broadcast_in_dim %0, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i, j]) {i=6, j=5}>} : (tensor<6xf32>) -> tensor<6x5xf32>
+// CHECK-NEXT: %2 = sdy.reshard %1 <@mesh, [{}, {}]> : tensor<6x5xf32>
+// CHECK-NEXT: return %2 : tensor<6x5xf32>
+// CHECK-NEXT: }
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<6x5xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i, j]) {i=6, j=5}>} : (tensor<6xf32>) -> tensor<6x5xf32>
+  %1 = sdy.reshard %0 <@mesh, [{}, {}]> : tensor<6x5xf32>
+  return %1 : tensor<6x5xf32>
+}
+
+// -----
+
+// What a pad only cuts is gathered after it.
+// CHECK: sdy.mesh @mesh = <["a"=2]>
+// CHECK-LABEL: func.func @main(%arg0: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %arg1: tensor<f32>) -> tensor<3xf32> {
+// CHECK-NEXT: %0 = stablehlo.pad %arg0, %arg1, low = [-2], high = [-1], interior = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i], [])->([i]) {i=6} permutation={i}>} : (tensor<6xf32>, tensor<f32>) -> tensor<3xf32>
+// CHECK-NEXT: %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<3xf32>
+// CHECK-NEXT: return %1 : tensor<3xf32>
+// CHECK-NEXT: }
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>) -> tensor<3xf32> {
+  %0 = stablehlo.pad %x, %z, low = [-2], high = [-1], interior = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i], [])->([i]) {i=6} permutation={i}>} : (tensor<6xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
+
+// -----
+
+// What a pad makes longer is gathered before it.
+// CHECK: sdy.mesh @mesh = <["a"=2]>
+// CHECK-LABEL: func.func @main(%arg0: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %arg1: tensor<f32>) -> tensor<11xf32> {
+// CHECK-NEXT: %0 = sdy.reshard %arg0 <@mesh, [{}]> : tensor<6xf32>
+// CHECK-NEXT: %1 = stablehlo.pad %0, %arg1, low = [0], high = [0], interior = [1] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i], [])->([i]) {i=6} permutation={i}>} : (tensor<6xf32>, tensor<f32>) -> tensor<11xf32>
+// CHECK-NEXT: %2 = sdy.reshard %1 <@mesh, [{}]> : tensor<11xf32>
+// CHECK-NEXT: return %2 : tensor<11xf32>
+// CHECK-NEXT: }
+sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>) -> tensor<11xf32> {
+  %0 = stablehlo.pad %x, %z, low = [0], high = [0], interior = [1] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>, sdy.sharding_rule = #sdy.op_sharding_rule<([i], [])->([i]) {i=6} permutation={i}>} : (tensor<6xf32>, tensor<f32>) -> tensor<11xf32>
+  %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<11xf32>
+  return %1 : tensor<11xf32>
+}

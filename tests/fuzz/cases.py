@@ -10,7 +10,7 @@ from .mutate import mutated_bytecode, mutated_text
 KINDS = ("text", "bytecode", "program")
 FILES = {"text": "in.mlir", "bytecode": "in.mlirbc"}
 OUTPUT = "out.mlir"
-FAMILIES = ("annotated", "chain", "composed", "indexed", "op", "typed")
+FAMILIES = ("annotated", "chain", "composed", "indexed", "odd", "op", "typed")
 _PASSES = (
     "-sdy-propagation-pipeline",
     "-sdy-export-pipeline",

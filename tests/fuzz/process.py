@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,8 +125,9 @@ class Worker:
     def _try(self, case: Case) -> list[Finding]:
         process = self._started()
         assert process.stdin is not None
-        process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
-        process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended since the last case: there is no answer, then
+            process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
+            process.stdin.flush()
         command, found = ["(making it)"], list[Finding]()
         first = _START_SECONDS if self._tried == 0 else self._seconds
         self._tried += 1

@@ -185,6 +185,17 @@ def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.Capt
     assert capfd.readouterr().out.endswith("\n0 findings\n")
 
 
+def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:
+    case = Case("text", readable_seed())
+    with process.Worker(60) as worker:
+        assert worker.try_case(case) == []
+        assert worker._process is not None
+        worker._process.kill()
+        worker._process.wait()
+        assert [finding.problem for finding in worker.try_case(case)] == ["signal: SIGKILL"]
+        assert worker.try_case(case) == []
+
+
 def test_every_fault_is_planted_in_a_test() -> None:
     faults = {name for name, value in vars(planted).items() if getattr(value, "__module__", "") == planted.__name__}
     tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal", "wait"}

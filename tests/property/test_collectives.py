@@ -16,7 +16,7 @@ from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import check_sharding
-from pyshardy.reshard.collective_plan import Plan, gather_and_slice, plan_collectives
+from pyshardy.reshard.collective_plan import CollectivePlan, gather_and_slice, plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind
 
 from .strategies import meshes, tensor_shardings
@@ -58,18 +58,18 @@ def reshards(draw: st.DrawFn, *, is_divisible: bool = False) -> Reshard:
     return Reshard(before, after, found, tuple(draw(sizes) for _ in range(rank)))
 
 
-def plan_of(reshard: Reshard) -> Plan:
+def plan_of(reshard: Reshard) -> CollectivePlan:
     before, after = reshard.before, reshard.after
     plan = plan_collectives(before, after, reshard.mesh(before), reshard.mesh(after), reshard.shape)
     assert plan is not None
     return plan
 
 
-def detour_of(reshard: Reshard) -> Plan:
+def detour_of(reshard: Reshard) -> CollectivePlan:
     return gather_and_slice(reshard.before, reshard.after, reshard.mesh(reshard.after), reshard.shape)
 
 
-def check_arrives(reshard: Reshard, plan: Plan) -> None:
+def check_arrives(reshard: Reshard, plan: CollectivePlan) -> None:
     """Every step begins where the one before ends, every sharding is valid, and the last holds what it should."""
     now = reshard.before
     for step in plan:

@@ -27,7 +27,7 @@ from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation import run as run_module
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
-from pyshardy.propagation.projection import project, unproject
+from pyshardy.propagation.projection import axes_if_same, project, unproject
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepInput, Strategy, explain_step, propagate_step
 from pyshardy.rules.rule import Rule
@@ -93,6 +93,21 @@ def test_a_repeated_step_changes_nothing(case: Case) -> None:
     assume(not case.step.rule.has_compound_dims)
     once = case.after()
     assert case.after(once) == once
+
+
+@given(cases(), st.data())
+def test_no_step_changes_tensors_that_show_the_same(case: Case, data: st.DataObject) -> None:
+    found = case.after(case.after())
+    rule = case.step.rule
+    assume(axes_if_same(rule, found) is not None)
+    states = [project(one, mapping, rule.factor_sizes, case.mesh) for one, mapping in zip(found, rule.tensors)]
+    for factor, axes in (axes_if_same(rule, found) or {}).items():
+        assert {state.factors[factor].axes for state in states if factor in state.factors} == {axes}
+    count = len(rule.factor_sizes)
+    directions = data.draw(st.lists(st.sampled_from(Direction), min_size=count, max_size=count))
+    for strategy in Strategy:
+        step = case.step._replace(directions=tuple(directions), strategy=strategy)
+        assert propagate_step(step, found, {"mesh": case.mesh}) == ()
 
 
 @given(cases())

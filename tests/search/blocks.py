@@ -1,4 +1,4 @@
-"""Training steps whose values in between are worth a constraint; tests patch copies of this file."""
+"""Training steps whose intermediate values are worth a constraint; tests patch copies of this file."""
 
 from __future__ import annotations
 

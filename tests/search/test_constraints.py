@@ -1,4 +1,4 @@
-"""Constraints of values in between: in a module as in the source, in stock JAX as predicted, and worth their lines."""
+"""Constraints of intermediate values: in a module as in the source, in stock JAX as predicted, and worth their lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pyshardy import PartitionSpec as Spec
 from pyshardy import UsageError
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import input_tensors
-from pyshardy.frontend.source_values import CONSTRAINT, SourceValue, constrained, source_values
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.report.assignments import Assignment, assignments, read_lines
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patched
+from pyshardy.transforms.source_values import CONSTRAINT, SourceValue, constrained, source_values
 
 Loader = Callable[[ModuleType], pyshardy.Module]
 FILES = {"models": models, "blocks": blocks}
@@ -94,7 +94,7 @@ def test_a_constraint_of_a_module_is_that_of_its_line(file: str, program: str, l
     """Of every value that an assignment makes: as many constraints as JAX makes of the line, at the same values."""
     load = model_loader(program) if file == "models" else block_loader(program)
     module, checked = load(FILES[file]), 0
-    for value in source_values(module):
+    for value in source_values(module.root):
         lines = read_lines(value.span.file)
         statement = assignments(value.span.file, lines).get(value.span)
         one = None if statement is None else one_constraint(value, statement)
@@ -112,7 +112,7 @@ def test_a_constraint_of_a_module_is_that_of_its_line(file: str, program: str, l
 def test_the_comparison_sees_a_missing_constraint_of_a_gradient() -> None:
     load = block_loader("loss")
     module = load(blocks)
-    value = next(value for value in source_values(module) if value.function == "block" and len(value.shape) == 3)
+    value = next(value for value in source_values(module.root) if value.function == "block" and len(value.shape) == 3)
     sharding = TensorSharding("mesh", [["data"], [], []])
     forward_alone = SourceValue(
         value.span, value.function, value.shape, value.element, value.count, value.made[: value.count]
@@ -178,7 +178,7 @@ def test_a_plan_is_saved_with_its_constraints(plan: pyshardy.Plan, tmp_path: Pat
 
 def test_the_plan_shows_its_constraints(plan: pyshardy.Plan) -> None:
     text = str(plan)
-    assert "constraints of values in between" in text and "the best plan without constraints" in text
+    assert "constraints of intermediate values" in text and "the best plan without constraints" in text
     assert all(f"blocks.py:{one.line} " in text and one.why.split()[5] in text for one in plan.constraints)
 
 

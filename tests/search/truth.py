@@ -239,10 +239,14 @@ def ranks(program: str, kind: str = DRAWN[0], plans: int = PLANS) -> Ranks:
 
 
 def measured(program: str, module: pyshardy.Module, specs: dict[str, Any]) -> tuple[int, ...]:
-    """Bytes of collectives and of memory: predicted, in our program of one device, and in that of stock JAX."""
+    """Bytes of collectives and of memory: predicted, in our program of one device, and in that of stock JAX.
+
+    Memory is estimated for XLA on CPUs, which compiles the programs.
+    """
     propagation = pyshardy.propagate(with_specs(module, specs))
     partition = pyshardy.partition(propagation)
     estimate = pyshardy.cost(partition, "v5e").estimate
+    memory = compare(program, partition)
     by_jax = stock(
         program, propagation.input_shardings(sub_axes="gather"), propagation.output_shardings(sub_axes="gather")
     )
@@ -250,8 +254,8 @@ def measured(program: str, module: pyshardy.Module, specs: dict[str, Any]) -> tu
         sum(row.sent_bytes_per_device for row in estimate.collectives),
         sent(pyshardy.compiled_collectives(partition)),
         sent(by_jax.kinds),
-        estimate.memory.bytes,
-        compare(program, partition).xla_bytes,
+        memory.bytes,
+        memory.xla_bytes,
         by_jax.bytes,
     )
 

@@ -1,1 +1,1 @@
-"""What several tests share: the reference passes, comparisons, programs."""
+"""Helpers that several tests share: the reference passes, comparisons, programs."""

@@ -1,4 +1,4 @@
-"""What a function looks like after a pass, in short."""
+"""The body of a function after a pass, in a short form."""
 
 from __future__ import annotations
 

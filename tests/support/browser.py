@@ -25,11 +25,11 @@ os.dup2(read, 3)
 os.dup2(write, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""Chromium reads what it is to do from file 3 and answers on file 4."""
+"""Chromium reads commands from file descriptor 3 and answers on file descriptor 4."""
 
 
 def find_chromium() -> str | None:
-    """The path of a Chromium; `PYSHARDY_CHROMIUM` says which."""
+    """The path of a Chromium; `PYSHARDY_CHROMIUM` overrides it."""
     named = os.environ.get("PYSHARDY_CHROMIUM")
     return next((path for name in ([named] if named else NAMES) if (path := shutil.which(name))), None)
 
@@ -38,8 +38,8 @@ class Browser:
     """A page of a Chromium.
 
     Attributes:
-        problems: What its console says as warning or error, and exceptions that nobody caught.
-        requests: The addresses that it asked for.
+        problems: Warnings and errors in its console, and uncaught exceptions.
+        requests: The addresses that it requested.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], to: int, back: int) -> None:
@@ -53,7 +53,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> Any:
-        """What a method of the protocol gives."""
+        """The result of a method of the protocol."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -80,7 +80,7 @@ class Browser:
         return found
 
     def _note(self, message: dict[str, Any]) -> None:
-        """Keep what a page should not do."""
+        """Record problems and requests of the page."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
@@ -101,7 +101,7 @@ class Browser:
         return time.monotonic() - start
 
     def run(self, code: str) -> Any:
-        """What a body of an asynchronous function returns, in the page."""
+        """Run the body of an asynchronous function in the page, and return its result."""
         found = self.call(
             "Runtime.evaluate", expression=f"(async () => {{ {code} }})()", awaitPromise=True, returnByValue=True
         )
@@ -128,19 +128,19 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def look(self, width: int, height: int = 900, scheme: str = "light") -> None:
-        """Give the window a size and a theme."""
+        """Set the size of the window, and the theme."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def screenshot(self, path: Path, whole: bool = False) -> None:
-        """Write what is seen, or the whole page, as PNG."""
+        """Write the visible part, or the whole page, as PNG."""
         found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(found["data"]))
 
 
 @contextmanager
 def chromium(path: str) -> Iterator[Browser]:
-    """A Chromium with an empty page, which goes when nobody needs it."""
+    """A Chromium with an empty page, closed after the last test that uses it."""
     read_there, to = os.pipe()
     back, write_there = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

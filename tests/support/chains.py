@@ -1,15 +1,17 @@
-"""Whether the chains of an explanation are true: laws, each as what is wrong with a program."""
+"""Laws of the chains of explanations. Every function yields the violations that it finds in a program."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import join_axes, subtract_axes
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.explain.history import Chain, History, axes_of, is_complete
+from pyshardy.explain.history import Chain, History, axes_of
 from pyshardy.explain.subject import Subject
 from pyshardy.graph.program import Program
 from pyshardy.propagation.options import PropagateOptions
@@ -35,8 +37,19 @@ def all_chains(history: History) -> Iterator[tuple[int, int, Chain]]:
                 yield value, dim, chain
 
 
+def is_complete(axis: AxisRef, chains: Sequence[Chain], mesh: Mesh) -> bool:
+    """Whether chains cover all of an axis, and no part of it twice."""
+    parts: Axes = tuple([chain.axis for chain in chains])
+    reached = axis.pre_size
+    for part in sorted(parts, key=lambda one: one.pre_size):
+        if part.pre_size != reached:
+            return False
+        reached = part.end(mesh)
+    return reached == axis.end(mesh)
+
+
 def incomplete(history: History) -> Iterator[str]:
-    """The axes of values of which the chains do not tell exactly once."""
+    """The axes of values that the chains do not cover exactly once."""
     meshes = history.subject.program.meshes
     for value, sharding in enumerate(history.subject.shardings):
         for dim, axis in axes_of(sharding):
@@ -45,7 +58,7 @@ def incomplete(history: History) -> Iterator[str]:
             if not is_complete(axis, chains, mesh_of(sharding, meshes)):
                 yield f"{axis} on dimension {dim} of value {value} has the chains {chains}"
             if any(not _begins_at_annotation(history, chain) for chain in chains):
-                yield f"{axis} on dimension {dim} of value {value} has a chain that begins nowhere: {chains}"
+                yield f"{axis} on dimension {dim} of value {value} has a chain that begins at no annotation: {chains}"
 
 
 def _begins_at_annotation(history: History, chain: Chain) -> bool:
@@ -59,7 +72,7 @@ def _begins_at_annotation(history: History, chain: Chain) -> bool:
 
 
 def not_replayed(history: History, visits: Sequence[Visit]) -> Iterator[str]:
-    """The chains that do not give their axis when they are replayed on a program that is empty otherwise.
+    """The chains that do not produce their axis when they are replayed on a program without other shardings.
 
     Every step of a chain is done again, by the rule of its op, with its directions and strategy, on tensors that have
     nothing but what the chain brought so far, and what stands in front of the axis on the same dimension: an axis keeps
@@ -136,7 +149,7 @@ def _only(sharding: TensorSharding, dim: int, axes: tuple) -> TensorSharding:
 
 
 def kept_without_origin(program: Program, history: History, chain: Chain, place: tuple[int, int]) -> str | None:
-    """What is wrong when the origin of a chain is taken away: the axis must go, or come by a chain from elsewhere."""
+    """How an axis stays although the origin of its chain is removed; None if it goes, or comes from elsewhere."""
     value, dim = place
     without = _without_origin(program, chain)
     if without is None:

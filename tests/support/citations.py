@@ -43,12 +43,12 @@ def _anchors_of(page: str) -> Collection[str] | None:
 
 
 def cited(source: str) -> list[tuple[str, str]]:
-    """What a source cites: pages, and headings on them."""
+    """The citations of a source: pages, and headings on them."""
     return _CITATION.findall(source)
 
 
 def wrong_citations(source: str) -> list[str]:
-    """What is wrong with the citations in a source, and with what it says of pages at all."""
+    """The wrong citations in a source, and its wrong references to pages."""
     found = [f"{text}: no page has numbers" for text in _NUMBER.findall(source)]
     found += [f"{text}: no page of docs/semantics" for text in _ATTEMPT.findall(source)]
     citations = {match.start(1): match.end() for match in _CITATION.finditer(source)}

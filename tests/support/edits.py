@@ -29,7 +29,7 @@ def random_options(random: Random) -> PropagateOptions:
 
 
 def random_changes(random: Random, program: Program, run: Propagated) -> Changes:
-    """Annotations on a few values of a program, like those that are on others, opened or closed, or taken away."""
+    """Annotations on a few values of a program, similar to those of others, opened or closed, or removed."""
     values = [
         value for value, shape in enumerate(program.shapes) if shape is not None and program.holders[value] == value
     ]
@@ -41,7 +41,7 @@ def random_changes(random: Random, program: Program, run: Propagated) -> Changes
 
 
 def random_sharding(random: Random, pool: list[TensorSharding], rank: int) -> TensorSharding | None:
-    """None, or a sharding of a rank like one that is there."""
+    """None, or a sharding of a rank similar to an existing one."""
     like = [sharding for sharding in pool if sharding.rank == rank]
     if not like or random.random() < 0.3:
         return None
@@ -54,7 +54,7 @@ def random_sharding(random: Random, pool: list[TensorSharding], rank: int) -> Te
 
 
 def program_with_dead_code(random: Random) -> Program:
-    """A short program of which most ops are used by nothing but each other, some in regions."""
+    """A short program in which most ops are used only by each other, some in regions."""
     b = Builder(m=Mesh([("p", 2), ("q", 2)]))
     annotations = [None, '[{"p", ?}, {?}]', '[{?}, {"q", ?}]', '[{"q", ?}, {"p", ?}]', '[{"p"}p1, {?}]', "[{}, {?}]"]
     values = [b.value((8, 8), random.choice(annotations)) for _ in range(3)]

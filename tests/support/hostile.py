@@ -1,4 +1,4 @@
-"""A program whose names try to become markup, scripts or links."""
+"""A program whose names contain markup, scripts and links."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _attribute(array: Array, type: Any) -> Any:
 
 
 def run_devices(module: Module, per_device: Sequence[Sequence[Array]], as_replicas: bool = False) -> list[list[Array]]:
-    """What the program of one device gives on all of them.
+    """The results of the program of one device, run on all devices.
 
     Args:
         module: The program of one device.
@@ -143,7 +143,7 @@ def mesh_of_main(module: Module) -> Mesh:
 def disagreement(
     source: Module, local: Module, seed: int = 0, as_replicas: bool = False, whole: Module | None = None
 ) -> str:
-    """Run a sharded program as a whole, and the local one made of it on all devices; how they disagree, "" if not.
+    """Run a sharded program as a whole, and its local form on all devices; return the difference, or "".
 
     Args:
         source: The program on whole tensors; its main function says how arguments and results are sharded.
@@ -168,7 +168,7 @@ def disagreement(
 
 
 def _shards(array: Array, sharding: TensorSharding | None, mesh: Mesh, meshes: dict[str, Mesh]) -> list[Array]:
-    """What every device holds of an array."""
+    """The shards of an array, by device."""
     if sharding is None or not sharding.dims:
         return [array] * mesh.size
     boxes = device_boxes(sharding, mesh_of(sharding, meshes), array.shape)
@@ -176,7 +176,7 @@ def _shards(array: Array, sharding: TensorSharding | None, mesh: Mesh, meshes: d
 
 
 def _completed(parts: list[Array], sharding: TensorSharding | None, meshes: dict[str, Mesh]) -> list[Array]:
-    """What partial results are together."""
+    """The reduction of partial results."""
     if sharding is None or not sharding.unreduced:
         return parts
     found = list(parts)

@@ -1,4 +1,4 @@
-"""Programs on four devices that are hard to make local: each is run, and compared with the program on whole tensors."""
+"""Programs on four devices that are hard to partition. Tests run each, and compare it with the unpartitioned program."""
 
 from __future__ import annotations
 

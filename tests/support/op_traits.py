@@ -1,4 +1,4 @@
-"""What is wrong with lines of `pyshardy/rules/ops.py`: used by the tests of the registry."""
+"""Checks of the lines of `pyshardy/rules/ops.py`, for the tests of the registry."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pyshardy.ir.opspec import CONTEXT_READERS, DECODERS
 from pyshardy.rules.ops import Line, names_of
 from pyshardy.rules.traits import (
     BY_ATTRIBUTE,
-    REQUIRED,
     ROOMS,
     SILENT,
     UNKNOWN,
     OpTraits,
-    missing_traits,
     names_function,
 )
 
+REQUIRED = ("rule", "elementwise", "pure", "priority", "attributes", "pad", "local", "exchange")
+"""The traits that are required of every op."""
 PARAMETERS = {
     "rule": ("spec", "conservative"),
     "xla_rule": ("spec", "conservative"),
@@ -29,11 +29,11 @@ PARAMETERS = {
     "whole_factors": ("op", "rule", "context"),
     "exchange_pieces": ("sharded",),
 }
-"""What the functions that traits name take."""
+"""The parameters of the functions that traits name."""
 
 
 def doubled(lines: Iterable[Line]) -> list[str]:
-    """The ops that have two lines."""
+    """The ops with two lines."""
     return sorted(
         name for name, count in Counter(name for line in lines for name in names_of(line)).items() if count > 1
     )
@@ -46,7 +46,7 @@ def ops_of_dialect(dialect: str) -> set[str]:
 
 
 def problems(ops: Mapping[str, OpTraits], needed: Iterable[str] = ()) -> list[str]:
-    """What is wrong with a registry: ops without a line, traits that are not said, functions that do not exist.
+    """The problems of a registry: ops without a line, missing traits, functions that do not exist.
 
     Args:
         ops: The traits of ops, by name.
@@ -59,13 +59,18 @@ def problems(ops: Mapping[str, OpTraits], needed: Iterable[str] = ()) -> list[st
     return found
 
 
+def missing_traits(traits: OpTraits) -> list[str]:
+    """The required traits that are not stated."""
+    return [trait for trait in REQUIRED if getattr(traits, trait) is None]
+
+
 def _wrong_values(traits: OpTraits) -> Iterator[str]:
     for trait in ROOMS:
         entry = getattr(traits, trait)
         if names_function(entry):
             yield from _wrong_function(trait, entry)
         elif entry and entry not in (SILENT, UNKNOWN):
-            yield f"{trait} {entry!r} is no function"
+            yield f"{trait} {entry!r} is not a function"
     if traits.pure not in (True, False, BY_ATTRIBUTE, None):
         yield f"pure {traits.pure!r} is none of True, False and {BY_ATTRIBUTE!r}"
     for attribute, decoder in (traits.attributes or {}).items():

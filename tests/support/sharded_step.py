@@ -1,4 +1,4 @@
-"""A program that runs one sharded step, for pages that read what XLA dumps of it."""
+"""A program that runs one sharded step, for pages that read its dump by XLA."""
 
 from __future__ import annotations
 

@@ -46,6 +46,7 @@ SLOW = (
     "unit/cli/test_dumps.py::test_hlo_runs_on_virtual_devices",
     "unit/cli/test_hostile.py::test_one_error_each[names]",
     "unit/cli/test_hostile.py::test_one_error_each[numbers]",
+    "unit/cli/test_hostile_options.py",
     "unit/cli/test_isolate.py",
     "unit/cli/test_main.py",
     "unit/cli/test_opt_process.py::test_a_pass_that_needs_numpy_has_it",

@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
+from pyshardy.graph.program import Direction, FunctionResult, ManualView, OpKind, OpNode, Program, ValueInfo
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule
@@ -45,7 +45,7 @@ class Builder:
         self._parent = FUNCTION
 
     def sharding(self, text: str | None) -> TensorSharding | None:
-        """The sharding of that text."""
+        """The sharding that a text stands for."""
         if text is None:
             return None
         return parse_sharding(text if text.startswith("<") else f"<@{next(iter(self.meshes))}, {text}>")
@@ -127,7 +127,7 @@ class Builder:
         owner: int,
         *sources: tuple[int, int],
         sharding: str | None = None,
-        view: View | None = None,
+        view: ManualView | None = None,
         recognised: bool = True,
     ) -> int:
         """A data-flow edge that holds the sharding of `owner`.
@@ -158,13 +158,13 @@ class Builder:
 
     @contextmanager
     def inside(self, op: int) -> Iterator[None]:
-        """What is written in the block goes into `op`."""
+        """Ops that are added in the `with` block go into a region of `op`."""
         before, self._parent = self._parent, op
         yield
         self._parent = before
 
     def terminator(self, *operands: int) -> int:
-        """The terminator of the op that is written into; its number."""
+        """Add the terminator of the current region; return its number."""
         number = len(self.ops)
         self.op("terminator", None, *operands, results=[], is_erasable=False)
         for index in range(len(operands)):
@@ -172,7 +172,7 @@ class Builder:
         return number
 
     def returns(self, *values: int, shardings: Sequence[str | None] = ()) -> list[int]:
-        """The end of the function; gives the pseudo-values of its results."""
+        """Add the end of the function; return the pseudo-values of its results."""
         number = len(self.ops)
         self.op("func.return", None, *values, results=[], is_erasable=False)
         for index in range(len(values)):

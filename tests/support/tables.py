@@ -1,4 +1,4 @@
-"""Reading tables that were printed, by their headings: tests need not change where a column is added."""
+"""Reads printed tables by their headings, so that tests need not change when a table gets a column."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pyshardy.propagation.run import Propagated
 
 
 def unexplained(program: Program, propagated: Propagated) -> Iterator[str]:
-    """What the steps leave open: axes from a value that did not have them, and axes that no step placed.
+    """The axes that steps do not explain: axes from a value that did not have them, and axes that no step placed.
 
     Replays the steps: a value has the axes the user gave it and those that earlier steps placed on it; the edge of a
     manual computation also has its manual axes. If nothing is left open, every axis of the result goes back, step by

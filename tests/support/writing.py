@@ -32,13 +32,13 @@ def emitted(module: Module, root: Op) -> str:
 
 
 def check_same(found: ir.Module, expected: ir.Module, table: AttrTable) -> None:
-    """Two MLIR modules are the same to whoever reads their text, or the order of the uses of their values."""
+    """Assert that two MLIR modules have the same text, and the same order of uses of values."""
     assert asm(found) == asm(expected)
     assert uses(read_module(found, table)) == uses(read_module(expected, table))
 
 
 def asm(module: ir.Module) -> str:
-    """All that there is to see of a module."""
+    """The text of a module with all details."""
     return str(module.operation.get_asm(enable_debug_info=True, print_generic_op_form=True))
 
 

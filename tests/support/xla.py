@@ -1,4 +1,4 @@
-"""What XLA makes of a program: its own dumps around Shardy, from a process of its own. For tests alone."""
+"""The dumps that XLA writes before and after Shardy, from a separate process. For tests only."""
 
 from __future__ import annotations
 

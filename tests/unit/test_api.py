@@ -406,7 +406,7 @@ def test_running_on_given_devices() -> None:
         ([], "running a module: got 0 arrays, needed 3, one per input"),
         (
             [(32, 64), (64, 256), (64, 256)],
-            r"taking the input params\['w2'\]: got float32\[64, 256\], needed float32\[2",
+            r"reading the input params\['w2'\]: got float32\[64, 256\], needed float32\[2",
         ),
     ],
 )

@@ -61,7 +61,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a mesh of text": (lambda: pyshardy.Mesh("x=2"), "got 'x=2', needed names with sizes"),
     "a mesh of names": (lambda: pyshardy.Mesh(["xy"]), "got 'xy' among the axes"),
     "a mesh of triples": (lambda: pyshardy.Mesh([("x", 2, 3)]), r"got \('x', 2, 3\) among the axes"),
-    "a mesh of a list": (lambda: pyshardy.Mesh({"x": [2]}), "as axes, needed a value that does not change"),
+    "a mesh of a list": (lambda: pyshardy.Mesh({"x": [2]}), "as axes, needed an immutable value"),
     "a mesh of a number as a name": (lambda: pyshardy.Mesh({3: 2}), "got axis name 3, needed a string"),
     "one device id": (lambda: pyshardy.Mesh({"x": 2}, 5), "needed names, sizes and ids"),
     "a strategy that there is not": (
@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a value that is none": (lambda: pyshardy.propagate(MLP, conservative="very"), "got 'very', needed True or"),  # type: ignore[arg-type]
     "no arrays": (lambda: pyshardy.run(pyshardy.propagate(DOUBLE)), "got 0 arrays, needed 1"),
-    "what is no array": (lambda: pyshardy.run(DOUBLE, object()), r"taking the input arg0: got object\[\]"),
+    "what is no array": (lambda: pyshardy.run(DOUBLE, object()), r"reading the input arg0: got object\[\]"),
     "one device eight times": (
         lambda: pyshardy.run(DOUBLE, X, devices=[jax.devices()[0]] * 8),
         "choosing the devices of a program: got the device .* twice, needed every device once",
@@ -259,6 +259,41 @@ def test_load_text_never_reads_a_file_and_load_file_never_reads_text() -> None:
         pyshardy.load_file("{ }\n")
     assert pyshardy.load_file(MLP).text() == pyshardy.load_text(MLP.read_text()).text()
     assert pyshardy.load_text(MLP.read_bytes(), name="mine").name == "mine"
+
+
+TILED = """HloModule m, num_partitions=8
+ENTRY e {
+  p = f32[8,4]{1,0} parameter(0), sharding={devices=[4,2]<=[8]}
+  ROOT t = f32[8,4]{1,0} tanh(p)
+}"""
+MESHES: dict[str, Callable[[], Any]] = {
+    "names with sizes": lambda: {"a": 4, "b": 2},
+    "ours": lambda: pyshardy.Mesh({"a": 4, "b": 2}),
+    "of JAX": jax_mesh,
+    "abstract": lambda: jax_mesh().abstract_mesh,
+}
+
+
+@pytest.mark.parametrize("mesh", MESHES)
+def test_every_way_to_load_takes_every_kind_of_mesh(mesh: str, tmp_path: Path) -> None:
+    path = tmp_path / "tiled.hlo"
+    path.write_text(TILED)
+    given = MESHES[mesh]()
+    found = (
+        pyshardy.load(TILED, mesh=given),
+        pyshardy.load_text(TILED, mesh=given),
+        pyshardy.load_file(path, mesh=given),
+    )
+    for module in found:
+        assert 'sdy.mesh @mesh = <["a"=4, "b"=2]>' in module.text()
+
+
+def test_a_diagnostic_takes_its_severity_by_name() -> None:
+    found = pyshardy.Diagnostic("warning", "beware")  # type: ignore[arg-type]
+    assert found.severity is pyshardy.Severity.WARNING
+    assert str(found) == "unknown: warning: beware"
+    with pytest.raises(UsageError, match="got the severity 'warn', needed one of .*\n  try: warning"):
+        pyshardy.Diagnostic("warn", "beware")  # type: ignore[arg-type]
 
 
 def test_a_wrong_value_on_the_way_does_not_become_one_that_exists() -> None:

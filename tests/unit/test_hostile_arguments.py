@@ -6,7 +6,10 @@ What a function of the user raises, and what JAX says of its arguments and shard
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +19,8 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.hardware import Hardware, Measured, Network
 from pyshardy.errors import ShardyError
 
 MESH = pyshardy.Mesh({"x": 4, "y": 2})
@@ -29,6 +34,8 @@ func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 MODULE = pyshardy.load(TEXT)
 RESULT, PARTITION = pyshardy.propagate(MODULE), pyshardy.partition(MODULE)
 SPEC = pyshardy.OpSpec("stablehlo.add", [(4,), (4,)], [(4,)])
+CHIP = find_hardware("v5p")
+X = np.ones((8, 4), np.float32)
 HOSTILE: tuple[Any, ...] = (
     None, 0, 1, -1, True, 2**31, 2**63, 2**64, 10**30, float("nan"), float("inf"), complex(1, 2), "", "x", "\0", "\udcff",
     "a" * 10_000, "@", "{", b"", b"\xff", b"ML\xefR", (), [], [None], [[]], [[[]]], ["x", "x"], ["z"], {}, {"x": 0},
@@ -46,6 +53,28 @@ class Good(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}  # noqa: RUF012 (never changed)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def chosen(which: Any) -> Any:
+    """Values of the program; a number beyond the last is an `IndexError`, as for every sequence."""
+    with suppress(IndexError):
+        return RESULT.values[which]
+
+
+def reported(**keywords: Any) -> None:
+    with TemporaryDirectory() as folder:
+        RESULT.report(Path(folder, "report"), **keywords)
+
+
+def registered(partitioner: Any) -> None:
+    try:
+        pyshardy.register_partitioner(partitioner)
+    finally:
+        pyshardy.register_partitioner(None)
 
 
 CALLS = {
@@ -88,6 +117,30 @@ CALLS = {
     "explain": Good(RESULT.explain, ("a",)),
     "after_priority": Good(RESULT.after_priority, (0,)),
     "edit": Good(RESULT.edit, ({"a": "x"},)),
+    "Diagnostic": Good(lambda *args: str(pyshardy.Diagnostic(*args)), (pyshardy.Severity.WARNING, "beware", None, ())),
+    "Hardware": Good(Hardware, (), fields_of(CHIP)),
+    "Measured": Good(Measured, ("all_gather", 8, (1e6, 4e6), (1e-4, 4e-4))),
+    "Mesh.axis_size": Good(lambda name: name == "x" or MESH.axis_size(name), ("x",)),
+    "Mesh.coordinates": Good(MESH.coordinates, (5,)),
+    "Mesh.has_axis": Good(MESH.has_axis, ("x",)),
+    "Module.text": Good(MODULE.text, (), {"debug_info": False, "generic": False}),
+    "Network": Good(Network, (), fields_of(CHIP.networks[0])),
+    "PartitionOptions": Good(pyshardy.PartitionOptions, (), fields_of(pyshardy.PartitionOptions())),
+    "PropagateOptions": Good(pyshardy.PropagateOptions, (), fields_of(pyshardy.PropagateOptions())),
+    "TensorSharding.with_dims": Good(SHARDING.with_dims, (["x", None],)),
+    "TensorSharding.with_mesh": Good(SHARDING.with_mesh, ("m",)),
+    "compiled_collectives": Good(pyshardy.compiled_collectives, (PARTITION, "local", None)),
+    "constrain": Good(lambda *args: pyshardy.constrain(X, *args), (pyshardy.PartitionSpec("x"), {"x": 4, "y": 2})),
+    "executable": Good(PARTITION.executable, (None, "local")),
+    "hints": Good(PARTITION.hints, (1,)),
+    "input_shardings": Good(RESULT.input_shardings, (None, "refuse")),
+    "jit": Good(lambda mesh: pyshardy.jit(lambda a: a * 2, mesh=mesh), ({"x": 4, "y": 2},)),
+    "load_plan": Good(lambda path: path == 0 or pyshardy.load_plan(path), (0,)),
+    "register_partitioner": Good(registered, (None,)),
+    "report": Good(reported, (), {"compare": None, "format": "json", "hints": False}),
+    "shard_alike": Good(pyshardy.shard_alike, (X, X)),
+    "values": Good(chosen, ("a",)),
+    "values.named": Good(RESULT.values.named, ("a",)),
 }
 
 
@@ -114,6 +167,14 @@ def test_wrong_arguments(name: str) -> None:
     good.function(*good.args, **good.keywords)
     places = [*range(len(good.args)), *good.keywords]
     assert [found for place in places for value in HOSTILE if (found := tried(good, place, value))] == []
+
+
+@pytest.mark.parametrize("path", [None, 5, ["x"], b"x", "\0", "/"])
+def test_results_are_not_written_to_what_is_no_path(path: Any) -> None:
+    plan = pyshardy.search(TEXT, budget_s=1, candidates=1)
+    for write in (plan.save, lambda path: RESULT.report(path, format="json", hints=False)):
+        with pytest.raises(pyshardy.UsageError, match="writing|saving a plan"):
+            write(path)
 
 
 def test_other_errors_are_found() -> None:

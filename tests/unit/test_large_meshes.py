@@ -95,6 +95,15 @@ def test_what_makes_something_per_device_is_refused_at_once(make: Callable[[int]
     assert "--mesh-axes-groups" in str(caught.value)
 
 
+@pytest.mark.parametrize("size", [2**31, 2**45, 2**62])
+def test_devices_without_a_number_are_refused(size: int) -> None:
+    """A slice that every device computes from its own shard: only its number is needed."""
+    body = "%0 = stablehlo.slice %a [1:8] : (tensor<8xf32>) -> tensor<7xf32>\nreturn %0 : tensor<7xf32>"
+    text = program(size, body).replace(f"tensor<{size}xf32>", "tensor<8xf32>").replace("RESULT", "tensor<7xf32>")
+    with pytest.raises(ShardyError, match=f"got {size} devices, needed at most"):
+        pyshardy.partition(pyshardy.load(text))
+
+
 @needs_newest
 def test_the_program_of_one_device_does_not_grow_with_their_number() -> None:
     few, many = (pyshardy.partition(pyshardy.load(summed(size))).module.text() for size in (8, 2**31))

@@ -310,7 +310,7 @@ def test_too_few_devices(product: pyshardy.Partition) -> None:
 
 @pytest.mark.parametrize("arrays", [(A,), (A, A), (A, B, B)])
 def test_inputs_that_do_not_fit(arrays: tuple[Any, ...], product: pyshardy.Partition) -> None:
-    with pytest.raises(UsageError, match="running a module|taking the input"):
+    with pytest.raises(UsageError, match="running a module|reading the input"):
         pyshardy.run(product, *arrays)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pyshardy.core.scanner import int64
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, set_result_sharding
@@ -55,7 +56,7 @@ def _check_types(call: Op, result_count: int = 1) -> None:
     """Refuse a call that does not take one tensor and hand it on, or give nothing."""
     types = [value.type for value in (*call.operands, *call.results)]
     if len(call.operands) != 1 or len(call.results) != result_count or types[1:] != types[:1] * result_count:
-        needed = "one tensor and gives one of the same type" if result_count else "one tensor and gives nothing"
+        needed = "one tensor and returns one of the same type" if result_count else "one tensor and returns nothing"
         given = ", ".join(str(value.type) for value in call.operands)
         made = ", ".join(str(value.type) for value in call.results)
         raise PassError(call, f"is ({given}) -> ({made}), needed a call that takes {needed}")
@@ -113,8 +114,8 @@ def _number(call: Op, name: str) -> int:
     match = _INTEGER.fullmatch(text)
     if match is None:
         raise PassError(call, f"has {name} = '{text}', and needs a number")
-    number = int(match[1])
-    if not -(2**63) <= number < 2**63:
+    number = int64(match[1])
+    if number is None:
         raise PassError(call, f"has {name} = '{text}', and needs a number of 64 bits")
     return number
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyshardy.core.hlo_sharding import HloKind, HloSharding, is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.scanner import int64
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.text import quote
@@ -71,7 +72,7 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
     found = []
     for part in text.split(","):
         name, equals, size = part.strip().partition("=")
-        if not (name and equals and size.isdecimal() and int(size)):
+        if not (name and equals and size.isdecimal() and int64(size)):
             needed = "axes with their sizes, like data=4,model=2"
             raise UsageError("reading the axes of a mesh", got=f"'{text}'", needed=needed)
         found.append((name, int(size)))

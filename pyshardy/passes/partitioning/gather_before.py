@@ -20,14 +20,16 @@ from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 _RESHARD = "sdy.reshard"
 _SLICE = "stablehlo.slice"
+_GROWING = frozenset(("stablehlo.broadcast_in_dim", "stablehlo.pad"))
+"""Ops that only move data, into a result that may be larger than their operands."""
 
 
 class GatherBefore(Pass):
     """Gather the operands of an op along axes along which its result is gathered, if that sends less.
 
     Operands of an op are resharded until they are compatible, for example by moving an axis to another dimension. If
-    the result is then gathered along that axis, the operands can be gathered instead. A value that is computed from a
-    slice alone is gathered at the slice.
+    the result is then gathered along that axis, the operands can be gathered instead. So can those of a pad or a
+    broadcast, which are smaller than the result. A value that is computed from a slice alone is gathered at the slice.
     """
 
     name = "pyshardy-gather-before"
@@ -49,7 +51,9 @@ def _is_plain(op: Op, reshard: Op) -> bool:
         len(op.results) == 1
         and op.result.only_user() is reshard
         and RULE in op.attrs
-        and (_is_of_slice(op.result) or any(_source(value) is not value for value in op.operands))
+        and (
+            op.name in _GROWING or _is_of_slice(op.result) or any(_source(value) is not value for value in op.operands)
+        )
         and all(type.is_static and 0 not in (type.shape or ()) for type in types)
     )
 

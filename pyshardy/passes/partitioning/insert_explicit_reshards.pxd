@@ -16,7 +16,7 @@ cdef class _Inserter:
     cdef public object namer
     cdef public dict plans
     cdef public list named
-    cdef public bint has_barriers
+    cdef public object shardings_of
     cdef public set fine
     cdef public object symbols
 

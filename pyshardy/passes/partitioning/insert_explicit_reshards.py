@@ -74,7 +74,8 @@ class _Inserter:
         self.namer = CauseNamer(function) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
         self.named = ops_named(function, _TOUCHED_ALWAYS | {BARRIER}, post_order=True)
-        self.has_barriers = any(op.name == BARRIER for op in self.named)
+        has_barriers = any(op.name == BARRIER for op in self.named)
+        self.shardings_of = _before_barriers if has_barriers else get_shardings
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
         self.symbols: SymbolTable | None = None
@@ -104,7 +105,7 @@ class _Inserter:
         """Whether an op of this kind is known to need nothing."""
         if self.has_unreduced or self.has_single_device or op.name in _NOT_BY_KIND:
             return False
-        kind = kind_of(op, AS_THEY_ARE, _before_barriers if self.has_barriers else get_shardings)
+        kind = kind_of(op, AS_THEY_ARE, self.shardings_of)
         if kind is not None and kind in self.fine:
             return True
         plan = self._plan(op)
@@ -174,7 +175,7 @@ class _Inserter:
 
     def _plan(self, op: Op) -> OpPlan | None:
         is_full = self.is_full or op.name == _ALWAYS_FULL or _joins_different(op)
-        shardings = _shardings(op)
+        shardings = (*self.shardings_of(op.operands), *get_shardings(op.results))
         if not op.operands or not op.results or not any(shardings):
             return None
         if not is_full and op.name not in PRODUCTS and not _is_unreduced(shardings[len(op.operands)]):
@@ -212,11 +213,6 @@ def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
         return strip_manual_axes(op.attrs["out_shardings"][owner.index], axes)
     outer = op.attrs["in_shardings"][owner.index]
     return join_manual_axes(outer, strip_manual_axes(outer, axes), axes)
-
-
-def _shardings(op: Op) -> tuple[TensorSharding | None, ...]:
-    """The shardings of operands and results, looking through barriers."""
-    return (*_before_barriers(op.operands), *get_shardings(op.results))
 
 
 def _before_barriers(values: Iterable[Value]) -> list[TensorSharding | None]:

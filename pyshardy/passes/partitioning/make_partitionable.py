@@ -21,7 +21,7 @@ from pyshardy.report.summary import format_bytes
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.reshards.batches import TOP_K, batch_rank, is_top_k, split_batch
+from pyshardy.transforms.reshards.batches import TOP_K, batch_dims, searched_dims, split_batch
 from pyshardy.transforms.reshards.causes import CauseNamer
 from pyshardy.transforms.reshards.claimed_sums import reshard_complete_results
 from pyshardy.transforms.reshards.most_split import most_split
@@ -117,8 +117,8 @@ class MakePartitionable(Pass):
         meshes = context.meshes
         if is_pointwise(context.specs.spec(op)) and _is_on_one_mesh(op, meshes):
             _align(op, meshes)
-        elif (rank := batch_rank(op)) and _is_on_one_mesh(op, meshes):
-            split_batch(op, rank, meshes)
+        elif (dims := batch_dims(op)) and _is_on_one_mesh(op, meshes):
+            split_batch(op, dims, meshes)
         elif self.replicate:
             gathered = format_bytes(sum(_replicate(op, meshes)))
             message = "cannot run on shards and runs on whole tensors instead: every device holds"
@@ -224,8 +224,9 @@ def _runs_on_shards(op: Op, context: PassContext) -> bool:
         return True
     if op.name in _GENERATED_PER_SHARD or is_buffer(op):
         return True
-    if is_top_k(op) and any(found and found.dims and found.dims[-1].axes for found in _shardings_around(op)):
-        return False  # if all elements are kept, the rule lets the last dimension be sharded
+    searched, found = searched_dims(op), _shardings_around(op)
+    if any(one.dims[dim].axes for dim in searched for one in found if one is not None and one.dims):
+        return False  # the rule may let a dimension be sharded along which the largest elements are kept
     rule = op.attrs.get(RULE) or rule_with_dynamic_sizes(context.specs.spec(op))
     return rule is not None and not rule.is_custom and _is_on_one_mesh(op, context.meshes)
 

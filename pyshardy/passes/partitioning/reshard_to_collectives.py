@@ -17,7 +17,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.reshard.collective_plan import Plan, is_possible, plan_collectives
+from pyshardy.reshard.collective_plan import CollectivePlan, is_possible, plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.barriers import before_barriers, sharding_before_barriers
@@ -77,7 +77,7 @@ def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: Att
     op.erase()
 
 
-def _plan(op: Op, sharding: TensorSharding | None, meshes: Meshes) -> Plan | None:
+def _plan(op: Op, sharding: TensorSharding | None, meshes: Meshes) -> CollectivePlan | None:
     target, shape = op.attrs["sharding"], op.result.type.shape or ()
     before_mesh = None if sharding is None else mesh_of(sharding, meshes)
     try:

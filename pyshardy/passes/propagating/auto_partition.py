@@ -1,18 +1,22 @@
-"""`pyshardy-auto-partition`: finds shardings for the inputs of the main function."""
+"""`pyshardy-auto-partition`: finds shardings for the inputs of the main function, and for intermediate values."""
 
 from __future__ import annotations
 
 import time
+from functools import cache
 
+from pyshardy.autopartition.constraints import Constrained
 from pyshardy.autopartition.explore import Limits
 from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.registry import run_partitioner, task_of
 from pyshardy.autopartition.space import Assignment, Space
+from pyshardy.autopartition.values import Values
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError
+from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import (
     SHARDING,
@@ -25,7 +29,9 @@ from pyshardy.ir.functions import (
 from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.named_values import named_values, with_shardings
 from pyshardy.transforms.search_program import build_problem, mesh_to_search, short_program
+from pyshardy.transforms.source_values import SourceValue, insert_constraints
 
 _GIB = 2**30
 
@@ -34,7 +40,8 @@ class AutoPartition(Pass):
     """Shard the inputs of the main function so that the program is fast and fits into memory, by quick estimates.
 
     Inputs that have a sharding keep it; outputs that alias inputs get the sharding of the input. The shardings come
-    from our own search, or from the partitioner registered with `pyshardy.register_partitioner`.
+    from the built-in search, or from the partitioner registered with `pyshardy.register_partitioner`. Intermediate
+    values that the partitioner names get an `sdy.sharding_constraint`; the built-in search names none here.
 
     Attributes:
         hardware: The chip.
@@ -54,7 +61,7 @@ class AutoPartition(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         try:
-            space, found = self._search(op, context)
+            space, found, constraints = self._search(op, context)
         except PassError:
             raise
         except ShardyError as error:
@@ -62,11 +69,25 @@ class AutoPartition(Pass):
             raise PassError(at, f"cannot be searched: {error}") from error
         name, _ = mesh_to_search(op)
         _store(main_function(op), space, found, name)
+        insert_constraints(op, constraints)
 
-    def _search(self, root: Op, context: PassContext) -> tuple[Space, Assignment]:
+    def _search(
+        self, root: Op, context: PassContext
+    ) -> tuple[Space, Assignment, list[tuple[SourceValue, TensorSharding]]]:
         limits = Limits(time.monotonic() + self.budget_s, self.candidates, self.seed)
-        task = task_of(self._problem(root, context), limits, float(self.budget_s))
-        return task.space, run_partitioner(task)
+        name, _ = mesh_to_search(root)
+        values = cache(lambda: named_values(root))
+
+        def constrained(chosen: Constrained) -> Problem:
+            copy = copy_module(root)
+            insert_constraints(copy, with_shardings(values(), chosen, name))
+            return self._problem(copy, context)
+
+        between = Values(constrained, lambda: [one.fact for one in values()])
+        task = task_of(self._problem(root, context), limits, float(self.budget_s), between=between)
+        answer = run_partitioner(task)
+        constraints = with_shardings(values(), answer.constraints, name) if answer.constraints else []
+        return task.space, answer.assignment, constraints
 
     def _problem(self, root: Op, context: PassContext) -> Problem:
         from pyshardy.passes.flow import import_steps, passes_of

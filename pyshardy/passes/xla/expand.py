@@ -54,20 +54,23 @@ def expand_constant(op: Op, attrs: AttrTable) -> None:
 
 def expand_broadcast(op: Op, attrs: AttrTable) -> None:
     """Remove dimensions of size 1 that a broadcast expands, and transpose dimensions that it reorders."""
-    operand, shape = op.operands[0], op.result.type.shape or ()
+    value, shape = op.operands[0], op.result.type.shape or ()
+    if not value.type.rank:
+        return
     dims = tuple(op.attrs["broadcast_dimensions"])
+    growing = sorted([dim for size, dim in zip(value.type.shape or (), dims) if size != shape[dim]])
+    is_sorted = list(dims) == sorted(dims)
+    if is_sorted and not growing:
+        return
     builder = Builder(attrs, op, op.place)
-    value = operand
-    if list(dims) != sorted(dims):
+    if not is_sorted:
         order = sorted(range(len(dims)), key=dims.__getitem__)
         value = builder.transpose(value, order)
         dims = tuple(sorted(dims))
-    sizes = value.type.shape or ()
-    growing = [dim for size, dim in zip(sizes, dims) if size != shape[dim]]
     if not growing:
-        if value is not operand:
-            _replace(op, builder.broadcast(value, shape, dims))
+        _replace(op, builder.broadcast(value, shape, dims))
         return
+    sizes = value.type.shape or ()
     between = list(shape)
     for size, dim in zip(sizes, dims):
         between[dim] = size

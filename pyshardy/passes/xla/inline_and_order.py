@@ -20,6 +20,8 @@ from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
 _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
 """Stands for a call with several results while ops are ordered; in HLO these form a tuple."""
+_UNSEEN, _SEEN = -2, -1
+"""The orders of ops that are not listed yet: of those not met so far, and of those whose operands are listed next."""
 
 
 class InlineAndOrder(Pass):
@@ -44,7 +46,7 @@ class InlineAndOrder(Pass):
                 function.erase()
             elif not is_declaration(function):
                 for block in function.region.blocks:
-                    if inliner.calls:
+                    if inliner.has_tuples:
                         _forward_results(block)
                     _clean(block)
                 link_uses(function)
@@ -61,6 +63,7 @@ class _Inliner:
 
     Attributes:
         calls: The names of the functions whose calls are inlined.
+        has_tuples: Whether a call with several results has been inlined.
     """
 
     def __init__(self, root: Op) -> None:
@@ -71,6 +74,7 @@ class _Inliner:
         calls = calls_in_post_order(root)
         kept = {call.attrs["callee"] for call in calls if not self._is_inlined(call)}
         self.calls = {call.attrs["callee"] for call in calls} - kept
+        self.has_tuples = False
 
     def has_order(self, region: Region) -> bool:
         """Whether a region is one computation: a single block with a known terminator."""
@@ -92,6 +96,7 @@ class _Inliner:
                 callee = self.symbols.callee(call)
                 if callee not in self._forgot_lines:
                     self._forgot_lines[callee] = has_forgotten(callee)
+                self.has_tuples |= len(call.results) > 1
                 _inline(call, callee, self._lines if self._forgot_lines[callee] else None)
 
 
@@ -137,9 +142,9 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
         remove_dead(block)
     count = 0
     found: list[Op] = []
-    seen: dict[Op, bool] = {}
     for op in block:
         count += 1  # noqa: SIM113 (faster than enumerate)
+        op.order = _UNSEEN
         for region in op.regions:
             if len(region.blocks) == 1 and any(inner.name in TERMINATORS for inner in region.block):
                 _order(region.block, are_dead_roots)
@@ -149,15 +154,15 @@ def _order(block: Block, are_dead_roots: bool, are_reshaped: bool = False) -> No
     returned = [owner if owner is not None and owner.block is block else None for owner in owners]
     only = returned[0] if len(returned) == 1 else None
     if only is not None and _is_constant(only):
-        _visit(only, block, found, seen)
+        _visit(only, block, found)
     for op in block:
         if op is last and are_dead_roots and are_reshaped and only is None:
             for value, owner in zip(last.operands, returned):
                 if owner is not None and has_default_layout(value):
-                    _visit(owner, block, found, seen)
+                    _visit(owner, block, found)
         is_root = not op.has_uses() or (op is only and _is_only_returned(op))
         if is_root or (are_dead_roots and _has_dead_result(op)):
-            _visit(op, block, found, seen)
+            _visit(op, block, found)
     assert len(found) == count
     _relink(block, found)
 
@@ -177,28 +182,28 @@ def _has_dead_result(op: Op) -> bool:
     return len(results) > 1 and not all(result.flat_uses for result in results)
 
 
-def _visit(root: Op, block: Block, found: list[Op], seen: dict[Op, bool]) -> None:
-    """List an op after everything that it uses, in operand order; `seen` tells whether a visited op is listed."""
+def _visit(root: Op, block: Block, found: list[Op]) -> None:
+    """List an op after everything that it uses, in operand order; the order of a listed op is its place in the list."""
     stack: list[Op] = [root]
     while stack:
         op = stack[-1]
-        if op not in seen:
-            seen[op] = False
+        if op.order == _UNSEEN:
+            op.order = _SEEN
             for value in reversed(op.operands):
                 if isinstance(value.owner, Op):
                     other = value.owner
-                    if other.block is block and other not in seen:
+                    if other.block is block and other.order == _UNSEEN:
                         stack.append(other)
             continue
         stack.pop()
-        if not seen[op]:
-            seen[op] = True
+        if op.order == _SEEN:
+            op.order = len(found)
             found.append(op)
 
 
 def _relink(block: Block, ops: list[Op]) -> None:
-    terminator = next(op for op in ops if op.name in TERMINATORS)
-    if ops[-1] is not terminator:
+    if ops[-1].name not in TERMINATORS:
+        terminator = next(op for op in ops if op.name in TERMINATORS)
         ops.remove(terminator)
         ops.append(terminator)
     block.reorder(ops)
@@ -253,15 +258,19 @@ def link_uses(holder: Op) -> None:
         for block in region.blocks:
             for arg in block.args:
                 arg.flat_uses = ()
-            for op in block:
+            op = block.first
+            while op is not None:
                 for result in op.results:
                     result.flat_uses = ()
+                op = op.next
     for region in holder.regions:
         for block in region.blocks:
-            for op in block:
+            op = block.first
+            while op is not None:
                 index = 0
                 for value in op.operands:
                     value.add_use(op, index)
                     index += 1  # noqa: SIM113 (faster than enumerate)
                 if op.regions:
                     link_uses(op)
+                op = op.next

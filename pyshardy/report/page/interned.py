@@ -8,13 +8,13 @@ from typing import Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 
-class Interned(Generic[T]):
+class ItemTable(Generic[T]):
     """Distinct items in the order of their first appearance.
 
     Attributes:
         items: The items.
 
-    >>> names = Interned[str]()
+    >>> names = ItemTable[str]()
     >>> [names.number(name) for name in ("a", "b", "a")], names.items
     ([0, 1, 0], ['a', 'b'])
     """

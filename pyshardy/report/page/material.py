@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyshardy.costing.peak import Peak
-from pyshardy.explain.collectives import Found
+from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.why import Why
 from pyshardy.report.summary import Summary
 from pyshardy.report.traffic import Traffic
@@ -31,7 +31,7 @@ class Material:
     summary: Summary
     why: Why
     traffic: Traffic
-    found: Sequence[Found] = ()
+    found: Sequence[ExplainedCollectives] = ()
     hints: Mapping[str, str] = field(default_factory=dict)
     memory: Peak | None = None
     cost: tuple[tuple[str, str], ...] = ()

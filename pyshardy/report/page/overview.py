@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyshardy.costing.peak import argument_category
-from pyshardy.explain.collectives import Found
+from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material
 from pyshardy.report.summary import Summary, TensorRow, mesh_to_json
@@ -70,12 +70,12 @@ def ports(rows: Sequence[TensorRow], values: Sequence[int]) -> list[list[Any]]:
     ]
 
 
-def collectives(found: Sequence[Found], hints: dict[str, str]) -> list[dict[str, Any]]:
+def collectives(found: Sequence[ExplainedCollectives], hints: dict[str, str]) -> list[dict[str, Any]]:
     """The distinct collectives, with their sentences, hints, and the ops that need them."""
     return [_collective(one, hints.get(one.story.reason)) for one in found]
 
 
-def _collective(found: Found, hint: str | None) -> dict[str, Any]:
+def _collective(found: ExplainedCollectives, hint: str | None) -> dict[str, Any]:
     story = found.story
     ops = [cause.op for cause in found.causes if cause.op is not None]
     values = [cause.operand for cause in found.causes if cause.operand is not None]

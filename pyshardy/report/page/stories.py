@@ -7,14 +7,14 @@ from typing import Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.explain.history import GIVEN, MANUAL, Chain, Link, Placement
+from pyshardy.explain.history import GIVEN, MANUAL, AxisPlacement, Chain, Link
 from pyshardy.explain.origins import origin_of
 from pyshardy.explain.whole import reasons_of
 from pyshardy.explain.why import Why
 from pyshardy.explain.words import stayed_whole
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.propagation.trace import Step
-from pyshardy.report.page.interned import Interned
+from pyshardy.report.page.interned import ItemTable
 from pyshardy.report.page.linked import Sentence, parse
 from pyshardy.report.page.tables import Tables
 
@@ -51,7 +51,7 @@ class Stories:
                     given.append(self._given(value, one, mesh))
                 elif (move := self._move(value, one, mesh)) is not None:
                     moves.append(move)
-        rounds = Interned[tuple[int, int, int, str]]()
+        rounds = ItemTable[tuple[int, int, int, str]]()
         for found in self._rounds:
             rounds.number(found)
         return {
@@ -68,7 +68,7 @@ class Stories:
         assert sharding is not None
         return mesh_of(sharding, subject.program.meshes)
 
-    def _given(self, value: int, one: Placement, mesh: Mesh) -> list[int]:
+    def _given(self, value: int, one: AxisPlacement, mesh: Mesh) -> list[int]:
         """Value, dimension, axis, whether it is manual, whether the annotation is on the value itself, sentence."""
         why = self._why
         is_manual = one.step == MANUAL
@@ -78,7 +78,7 @@ class Stories:
         assert is_manual or one.step == GIVEN
         return [value, one.dim, self._tables.axis(one.axis, mesh), int(is_manual), int(is_own), *sentence]
 
-    def _move(self, value: int, one: Placement, mesh: Mesh) -> list[int] | None:
+    def _move(self, value: int, one: AxisPlacement, mesh: Mesh) -> list[int] | None:
         """Target, its dimension, axis, step, first step of the visit, source, its dimension, op, texts, round.
 
         The first text is for the beginning of a chain, the second for later steps.

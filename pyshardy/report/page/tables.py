@@ -11,7 +11,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.report.page.blocks import drawn
-from pyshardy.report.page.interned import Interned
+from pyshardy.report.page.interned import ItemTable
 from pyshardy.report.specs import format_sharding
 from pyshardy.rules.rule import Shape
 
@@ -32,10 +32,10 @@ class Tables:
 
     def __init__(self, meshes: Mapping[str, Mesh]) -> None:
         self._meshes = meshes
-        self._texts = Interned[str]()
-        self._axes = Interned[tuple[str, int, int, str]]()
-        self._shardings = Interned[TensorSharding | None]()
-        self._tensors = Interned[_Tensor]()
+        self._texts = ItemTable[str]()
+        self._axes = ItemTable[tuple[str, int, int, str]]()
+        self._shardings = ItemTable[TensorSharding | None]()
+        self._tensors = ItemTable[_Tensor]()
         self._shardings.number(None)
 
     def text(self, text: str) -> int:

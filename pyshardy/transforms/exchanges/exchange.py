@@ -16,6 +16,8 @@ from pyshardy.ir.nodes import Value
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.sharded_op import Body
 
+_LARGEST = 2**31 - 1
+"""The largest number of type i32."""
 Start = Callable[[Builder, Value], tuple[Value, Value]]
 """Computes a start index from the index of a shard; also returns a zero."""
 
@@ -98,10 +100,16 @@ def _window(body: Body, spread: Value, wanted: Exchange, index: Value) -> Value:
 
 
 def group_index(builder: Builder, axes: Axes, mesh: Mesh) -> Value:
-    """The index of this device along some axes, a `tensor<i32>`."""
+    """The index of this device along some axes, a `tensor<i32>`.
+
+    Raises:
+        InvalidShardingError: The mesh has more devices than this type can number.
+    """
     id = builder.device_id()
     if mesh.device_ids is not None:
         return builder.entry(shard_indices(axes, mesh), id)
+    if mesh.size > _LARGEST:
+        mesh.check_listable()
     id = builder.convert(id, "i32")
     index = None
     for axis in axes:
@@ -149,7 +157,7 @@ def listed_start(offsets: tuple[int, ...]) -> Start:
 
 
 def _number(builder: Builder, value: int) -> Value:
-    return builder.splat(str(value), builder.type((), "i32"))
+    return builder.position(value)
 
 
 def _at(dim: int, rank: int, value: int) -> list[int]:

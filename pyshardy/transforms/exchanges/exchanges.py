@@ -11,7 +11,7 @@ from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Value
 from pyshardy.reshard.moves import Move, pad_move, reverse_move, slice_move
 from pyshardy.transforms.exchanges.rounds import move
-from pyshardy.transforms.exchanges.sharded_op import Body, Fill, ShardedOp
+from pyshardy.transforms.exchanges.sharded_op import Body, FillBody, ShardedOp
 from pyshardy.transforms.exchanges.window import changes, free_dims, windows_of
 
 Moves = Mapping[int, Move]
@@ -67,7 +67,7 @@ def replace(
     values: Sequence[Value],
     shardings: Sequence[TensorSharding],
     padding: Value,
-    fill: Fill,
+    fill: FillBody,
     out_sharding: TensorSharding | None = None,
 ) -> None:
     """Replace the op by a manual computation on all axes. The result gets the sharding of the operand."""

@@ -9,7 +9,7 @@ from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.around_cost import reshard_cost
-from pyshardy.reshard.moves import Move, Part, join_move
+from pyshardy.reshard.moves import JoinedPart, Move, join_move
 from pyshardy.transforms.exchanges.exchanges import moved, replace, sent_in_moves
 from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
@@ -28,7 +28,7 @@ class _Joined(NamedTuple):
 
     values: list[Value]
     whole: list[bool]
-    parts: tuple[Part, ...]
+    parts: tuple[JoinedPart, ...]
 
 
 def exchange_join(sharded: ShardedOp, meshes: Meshes, limit: int | None) -> bool:
@@ -92,7 +92,7 @@ def _joined(op: Op, dim: int, sharding: TensorSharding, meshes: Meshes) -> _Join
         if value not in values:
             values[value] = len(values)
             whole.append(found is not None)
-        parts.append(Part(values[value], first, size))
+        parts.append(JoinedPart(values[value], first, size))
     return _Joined(list(values), whole, tuple(parts))
 
 

@@ -22,7 +22,7 @@ from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.stretches import Taker
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
-Body = Callable[[Builder, list[Value]], Sequence[Value]]
+MakeBody = Callable[[Builder, list[Value]], Sequence[Value]]
 """Computes the results of the body from its arguments."""
 
 
@@ -98,7 +98,7 @@ class Manual:
         names = {axis.name for one in axes for axis in one}
         return Manual(op, mesh, ref, env, tuple(name for name in mesh.axis_names if name in names))
 
-    def emit(self, fills: Mapping[int, Fill], body: Body) -> None:
+    def emit(self, fills: Mapping[int, Fill], body: MakeBody) -> None:
         """Replace the op by the manual computation.
 
         Args:

@@ -27,8 +27,10 @@ from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 def resolve_reshape(op: Op, resolver: Resolver) -> bool:
     """Give every device the data for its shard of a reshape; replicate where the two sides have different axes."""
-    sharded = resolver.sharded(op)
-    if sharded is not None:
+    before, after = get_sharding(op.operands[0]), get_sharding(op.result)
+    if before is None and after is not None and not is_unsharded(after, ignore_unreduced=True):
+        reshard_around(op, (None, _replicated(after)))
+    elif (sharded := resolver.sharded(op)) is not None:
         _resolve(sharded, resolver.options.enable_halo_exchange)
     return True
 

@@ -12,7 +12,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.moves import Move, block_size, border_move, shard_blocks
-from pyshardy.reshard.reshape_groups import Group, GroupKind
+from pyshardy.reshard.reshape_groups import GroupKind, ReshapeGroup
 from pyshardy.reshard.reshape_halo import Reshape, is_free_group, is_free_reshape
 from pyshardy.transforms.exchanges.rounds import move
 from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
@@ -21,7 +21,7 @@ from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 class _Flat(NamedTuple):
     """A group of dimensions that moves as one dimension."""
 
-    group: Group
+    group: ReshapeGroup
     axes: Axes
     move: Move
 
@@ -53,7 +53,7 @@ def exchange_borders(sharded: ShardedOp, limit: int | None) -> bool:
     return bool(flats)
 
 
-def _stays(reshape: Reshape, group: Group) -> bool:
+def _stays(reshape: Reshape, group: ReshapeGroup) -> bool:
     """Whether every shard of a group has what it needs."""
     if group.kind is GroupKind.PASS_THROUGH:
         axes = [sharding.dim_axes[dim] for sharding, dims in _sides(reshape, group) for dim in dims]
@@ -62,11 +62,11 @@ def _stays(reshape: Reshape, group: Group) -> bool:
     return reshape.is_divisible(group) and is_free_group(reshape, group)
 
 
-def _sides(reshape: Reshape, group: Group) -> tuple[tuple[TensorSharding, tuple[int, ...]], ...]:
+def _sides(reshape: Reshape, group: ReshapeGroup) -> tuple[tuple[TensorSharding, tuple[int, ...]], ...]:
     return (reshape.sharding, group.dims), (reshape.out_sharding, group.out_dims)
 
 
-def _flat(reshape: Reshape, group: Group) -> _Flat | None:
+def _flat(reshape: Reshape, group: ReshapeGroup) -> _Flat | None:
     """The move of a group; None if a shard is not a single interval of it, or if the two sides have different axes."""
     (before, dims), (after, out_dims) = _sides(reshape, group)
     if not dims or not out_dims:

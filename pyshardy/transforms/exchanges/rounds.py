@@ -202,7 +202,7 @@ class _Mover:
         return self.builder.combine("add", scaled, self._number(first)) if first else scaled
 
     def _number(self, number: int) -> Value:
-        return self.builder.splat(str(number), self.builder.type((), "i32"))
+        return self.builder.position(number)
 
     def _shape(self, value: Value, size: int) -> list[int]:
         return [size if other == self.dim else old for other, old in enumerate(value.type.shape or ())]

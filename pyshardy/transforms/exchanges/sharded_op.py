@@ -16,12 +16,12 @@ from pyshardy.propagation.views import strip_manual_axes
 from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.channels import Channels
 
-Fill = Callable[["Body", list[Value]], Value]
+FillBody = Callable[["Body", list[Value]], Value]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What all ops of a module share.
+    """The data that all ops of a module share.
 
     Attributes:
         attrs: The attributes and types of the context.
@@ -98,7 +98,7 @@ class ShardedOp:
         out_sharding: TensorSharding,
         out_type: ValueType,
         axes: tuple[str, ...],
-        fill: Fill,
+        fill: FillBody,
     ) -> Value:
         """An `sdy.manual_computation` whose body `fill` makes."""
         builder = self.builder()

@@ -11,7 +11,7 @@ from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Value
-from pyshardy.reshard.window_halo import Fetch, Part, Stretches
+from pyshardy.reshard.window_halo import Fetch, NeighbourPart, Stretches
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.exchange import group_index
 from pyshardy.transforms.exchanges.sharded_op import Environment
@@ -115,7 +115,7 @@ class Taker:
         dim, shard = along.dim, _shape(value)[along.dim]
         pieces: list[Value] = []
         position = along.fetch.begin
-        for part in sorted((*along.fetch.parts, Part(0, 0, shard))):
+        for part in sorted((*along.fetch.parts, NeighbourPart(0, 0, shard))):
             gap = part.hop * shard + part.first - position
             if gap:
                 pieces[-1] = self._padded(pieces[-1], dim, 0, gap)
@@ -123,7 +123,7 @@ class Taker:
             position += gap + part.end - part.first
         return pieces[0] if len(pieces) == 1 else self.builder.concatenate(pieces, dim)
 
-    def _received(self, value: Value, along: Along, part: Part, index: Value | None) -> Value:
+    def _received(self, value: Value, along: Along, part: NeighbourPart, index: Value | None) -> Value:
         """The data of the shard `hops` positions after this one; the fill value if there is none."""
         builder = self.builder
         sent = self._part(value, along.dim, part.first, part.end)
@@ -196,7 +196,7 @@ class Taker:
         return self.builder.pad(value, self.fill, *places)
 
     def _number(self, value: int) -> Value:
-        return self.plain.splat(str(value), self.plain.type((), "i32"))
+        return self.plain.position(value)
 
 
 def _at(dim: int, rank: int, value: int) -> list[int]:

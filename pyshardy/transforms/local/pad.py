@@ -128,9 +128,9 @@ def _gathered(op: Op, builder: Builder, value: Value, dims: list[int], local: Lo
 
 def _cut(builder: Builder, value: Value, dims: list[_Dim]) -> Value:
     """The device's result, sliced out of a value with too much padding."""
-    scalar, id = builder.type((), "i32"), builder.device_id()
+    id = builder.device_id()
     starts = [
-        builder.splat(str(dim.low(False) - dim.offsets[0]), scalar)
+        builder.position(dim.low(False) - dim.offsets[0])
         if dim.is_uniform
         else builder.look_up([dim.low(False) - offset for offset in dim.offsets], id=id)
         for dim in dims

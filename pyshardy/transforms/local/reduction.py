@@ -10,6 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import join_axes
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
@@ -31,14 +32,11 @@ def localize_reduce(op: Op, local: Localizer) -> None:
         return
     check_runs_locally(op, local)
     sharding = local.sharding(op.operands[0])
-    axes: Axes = ()
-    if sharding is not None and sharding.dims:
-        axes = sum((sharding.dim_axes[dim] for dim in sorted(op.attrs["dimensions"])), ())
-    if not axes or sharding is None:
+    if sharding is None or not (ordered := _axes_in_order(op, sharding, local)):
         local.keep_for_kind(op, op_kind)
         return
-    axes = merged(axes, sharding.mesh, local)
-    starts = _take_out_initial_values(op, sharding, local)
+    axes = merged(ordered, sharding.mesh, local)
+    starts = _take_out_initial_values(op, local)
     wanted = {wanted_kind(op, result, axes, sharding.mesh, local) for result in op.results}
     if len(wanted) > 1:
         raise PassError(op, "has partial results that combine in different ways")
@@ -52,7 +50,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
         if len(parts) == 1 and is_all_reduced(_names(op)[0], parts[0].type.element):
             parts = [collectives.all_reduce(parts[0], axes, op.region)]
         else:
-            parts = collectives.reduce_all(parts, axes, [start.neutral for start in starts], op.region)
+            parts = collectives.reduce_all(parts, ordered, [start.neutral for start in starts], op.region)
     for result, part in zip(op.results, parts):
         if part is not result:
             local.stand_in(result, part)
@@ -61,6 +59,12 @@ def localize_reduce(op: Op, local: Localizer) -> None:
         for result in op.results:
             if result not in done:
                 _make_partial(op, result, builder, leader(builder, axes, local.mesh(sharding)), kind, local)
+
+
+def _axes_in_order(op: Op, sharding: TensorSharding, local: Localizer) -> Axes:
+    """The axes of the reduced dimensions, in the order of the shards: a body need not be commutative."""
+    dims = sorted(op.attrs["dimensions"]) if sharding.dims else ()
+    return join_axes((sharding.dim_axes[dim] for dim in dims), local.mesh(sharding))
 
 
 def _make_partial(
@@ -88,7 +92,7 @@ def _names(op: Op) -> Sequence[str | None]:
     return combiners(op) or (None,) * len(op.results)
 
 
-def _take_out_initial_values(op: Op, sharding: TensorSharding, local: Localizer) -> list[_Start]:
+def _take_out_initial_values(op: Op, local: Localizer) -> list[_Start]:
     """Start a reduction from the identity if its initial value must count only once or might get lost.
 
     XLA assumes that initial values are identities, and omits them if there is only one element to reduce.

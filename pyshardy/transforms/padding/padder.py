@@ -116,9 +116,9 @@ class Padder:
                 return True
         return False
 
-    def set_shape(self, value: Value, shape: Sequence[int], original: ValueType | None = None) -> None:
-        """Give a value another shape; its original type is its current type unless it is given."""
-        original = original or self.originals.get(value, value.type)
+    def set_shape(self, value: Value, shape: Sequence[int]) -> None:
+        """Give a value another shape, and remember its original type."""
+        original = self.originals.get(value, value.type)
         new = self.context.attrs.ranked_type(tuple(shape), value.type)
         value.set_type(new)
         if new is not original:

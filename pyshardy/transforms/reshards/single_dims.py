@@ -45,11 +45,13 @@ def _of_convolution(op: Op, values: Sequence[Value], context: PassContext) -> li
         (0, numbers.lhs_batch, numbers.output_batch),
         (1, numbers.kernel_output_feature, numbers.output_feature),
     ):
-        places = [(operand, dim), (2, out_dim)]
-        axes = {_axes_of(values[place], at) for place, at in places}
-        if len(axes) > 1 and all((values[place].type.shape or ())[at] == 1 for place, at in places):
-            for place, at in places:
-                dims[place].append(at)
+        if (op.result.type.shape or ())[out_dim] != 1:
+            continue
+        if (values[operand].type.shape or ())[dim] != 1:  # a batch that groups make one of
+            dims[2].append(out_dim)
+        elif _axes_of(values[operand], dim) != _axes_of(op.result, out_dim):
+            dims[operand].append(dim)
+            dims[2].append(out_dim)
     return dims
 
 

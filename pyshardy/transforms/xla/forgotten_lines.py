@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import source_frames
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.source import identity_of, location_at
 from pyshardy.ir.strings import named_location
 
 
@@ -21,23 +23,23 @@ class LineRecaller:
     """Gives inlined ops without a line that of their call; ops and calls of one location share the result."""
 
     def __init__(self) -> None:
-        # By the identities of the locations of op and call: the new location, and both, which must live to keep them.
-        self._found: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
+        # By the locations of op and call: the new location, None to keep it; and both places, which must stay alive.
+        self._found: dict[tuple[Hashable, Hashable], tuple[Any, Any, Any]] = {}
 
     def recall(self, op: Op, call: Op) -> None:
         """Give an op without a line that of a call, and the name of the call before its own."""
-        own, of_call = op.location, call.location
-        key = id(own), id(of_call)
+        own, of_call = op.place, call.place
+        key = identity_of(own), identity_of(of_call)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = _recalled(own, of_call), own, of_call
-        if found[0] is not own:
+            found = self._found[key] = _recalled(location_at(own), location_at(of_call)), own, of_call
+        if found[0] is not None:
             op.location = found[0]
 
 
 def _recalled(own: Any, of_call: Any) -> Any:
-    """The location of an op that was inlined; the same object if it has a line."""
+    """The location of an op that was inlined; None if its own has a line."""
     if source_frames(own):
-        return own
+        return None
     names = [name for name in (scope_of(of_call), scope_of(own)) if name]
     return named_location("/".join(names), of_call) if names else of_call

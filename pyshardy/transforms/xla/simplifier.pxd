@@ -10,6 +10,7 @@ cdef class Simplifier:
     cdef public object attrs
     cdef public dict table
     cdef public dict spread
+    cdef public dict splats
     cdef public Block _entry
     cdef public dict _constants
     cdef public int _changes

@@ -33,6 +33,7 @@ class Simplifier:
 
     Attributes:
         spread: Attributes of constants with the single number of another constant, by its attribute and the new type.
+        splats: The single numbers of constants; None for constants with different elements.
     """
 
     def __init__(self, function: Op, attrs: AttrTable, table: Mapping[str, Simplification]) -> None:
@@ -40,6 +41,7 @@ class Simplifier:
         self.attrs = attrs
         self.table = table
         self.spread: dict[tuple[Any, ValueType], Any] = {}
+        self.splats: dict[Value, Any] = {}
         self._entry = function.region.blocks[0]
         self._constants: dict[Any, Op] = {}
         self._changes = 0

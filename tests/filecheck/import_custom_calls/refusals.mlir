@@ -25,7 +25,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) {
-  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>, tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>), needed a call that takes one tensor and gives one of the same type}}
+  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>, tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>), needed a call that takes one tensor and returns one of the same type}}
   %0:2 = stablehlo.custom_call @Sharding(%x, %y) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<2xf32>, tensor<2xf32>)
   return
 }
@@ -33,7 +33,7 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) {
 // -----
 
 func.func @main(%x: tensor<8xf32>) {
-  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>) -> (tensor<8xf32>), needed a call that takes one tensor and gives nothing}}
+  // expected-error@+1 {{'stablehlo.custom_call' op is (tensor<8xf32>) -> (tensor<8xf32>), needed a call that takes one tensor and returns nothing}}
   %0 = stablehlo.custom_call @xla.sdy.ShardingGroup(%x) {mhlo.frontend_attributes = {xla.sdy.sharding_group_id = "5"}} : (tensor<8xf32>) -> tensor<8xf32>
   return
 }

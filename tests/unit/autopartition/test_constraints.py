@@ -6,13 +6,13 @@ import math
 import time
 from collections.abc import Callable
 
-from pyshardy.autopartition.constraints import Constrained, ConstraintSearch, Site, changes
+from pyshardy.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch, changes
 from pyshardy.autopartition.pricing import Quick
 
 AXES = (("x", 2), ("y", 2))
 WHOLE = ((), ())
 ALONG_X, ALONG_Y = (("x",), ()), (("y",), ())
-SITES = [Site(number, (4, 4), "f32", 64.0, WHOLE) for number in range(3)]
+SITES = [ConstrainableValue(number, (4, 4), "f32", 64.0, WHOLE) for number in range(3)]
 
 
 def search(
@@ -40,7 +40,7 @@ def test_several_that_gain_together_alone_stay() -> None:
 
 def test_what_others_are_held_for_is_found() -> None:
     """A value is to be along `y`, and another, which has `x`, is to stay so."""
-    sites = [Site(0, (4, 4), "f32", 64.0, WHOLE), Site(1, (4, 8), "f32", 128.0, ALONG_X)]
+    sites = [ConstrainableValue(0, (4, 4), "f32", 64.0, WHOLE), ConstrainableValue(1, (4, 8), "f32", 128.0, ALONG_X)]
     found = ConstraintSearch(
         AXES,
         lambda constrained: Quick(1.0 if constrained == {0: ALONG_Y, 1: ALONG_X} else 2.0, 1.0),

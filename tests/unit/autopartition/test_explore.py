@@ -12,7 +12,7 @@ from pyshardy.autopartition.moves import all_moves, batch_class, put, store, tak
 from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import (
     SearchTask,
-    assignment_of,
+    answer_of,
     our_partitioner,
     register_partitioner,
     registered_partitioner,
@@ -56,8 +56,8 @@ def test_tactics_are_distinct() -> None:
 
 def test_search_is_no_worse_than_its_seeds_and_depends_on_nothing_but_them() -> None:
     first, second = task(), task()
-    found = run_partitioner(first)
-    assert found == run_partitioner(second)
+    found = run_partitioner(first).assignment
+    assert found == run_partitioner(second).assignment
     assert list(first.explorer.found) == list(second.explorer.found)
     score = first.explorer.score
     best = first.explorer.found[found]
@@ -110,7 +110,7 @@ def test_a_registered_partitioner_takes_our_place() -> None:
 
     register_partitioner(mine)
     try:
-        assert run_partitioner(task()) == ((("data",), ()), ((), ()), ((), ()))
+        assert run_partitioner(task()).assignment == ((("data",), ()), ((), ()), ((), ()))
     finally:
         register_partitioner(None)
     with pytest.raises(UsageError, match="a function"):
@@ -128,9 +128,11 @@ def test_a_registered_partitioner_takes_our_place() -> None:
 )
 def test_axes_may_be_written_as_in_jax(axes: Any) -> None:
     space = space_from(layered(1))
-    assert assignment_of(space, {"x": axes})[0] == ((), ("data", "model"))
+    assert answer_of(space, {"x": axes}).assignment[0] == ((), ("data", "model"))
     assert (
-        assignment_of(space, {"x": ["data"]})[0] == assignment_of(space, {"x": JaxSpec("data")})[0] == (("data",), ())
+        answer_of(space, {"x": ["data"]}).assignment[0]
+        == answer_of(space, {"x": JaxSpec("data")}).assignment[0]
+        == (("data",), ())
     )
 
 
@@ -151,7 +153,7 @@ def test_axes_may_be_written_as_in_jax(axes: Any) -> None:
 )
 def test_wrong_annotations_are_refused(annotations: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        assignment_of(space_from(layered(1)), annotations)
+        answer_of(space_from(layered(1)), annotations)
 
 
 def test_the_function_is_no_folder() -> None:

@@ -102,3 +102,33 @@ def test_no_two_tactics_have_one_name() -> None:
     found = {name: [one for other, one in _Tactics(space).all() if other == name] for name in names}
     assert all(len(set(same)) == 1 for same in found.values())
     assert len({style.name(space) for style in styles(space)}) == len(list(styles(space))) > 2
+
+
+def test_pictures_and_their_texts_are_both_the_batch() -> None:
+    def loss(params, pictures, texts):
+        one, other = jnp.tanh(pictures @ params["picture"]), jnp.tanh(texts @ params["text"])
+        scores = one @ other.T
+        return jnp.mean(jax.nn.logsumexp(scores, -1) + jax.nn.logsumexp(scores, 0) - 2 * jnp.diagonal(scores))
+
+    params = {"picture": shape(48, 32), "text": shape(24, 32)}
+    space = space_of(loss, params, shape(64, 48), shape(64, 24), mesh={"data": 2, "model": 4})
+    both = (("data", "model"), ())
+    assert named(space, tactics(space)["data over data+model"]) == {"data[0]": both, "data[1]": both}
+
+
+def test_experts_may_be_over_the_whole_mesh_with_sequences_over_it() -> None:
+    def loss(params, x):
+        sent = jnp.einsum("btw,we->ebtw", x, params["gate"])
+        made = jnp.tanh(jnp.einsum("ebtw,ewh->ebth", sent, params["up"]))
+        return jnp.mean(jnp.einsum("ebth,ehw->btw", made, params["down"]) ** 2)
+
+    params = {"gate": shape(32, 8), "up": shape(8, 32, 64), "down": shape(8, 64, 32)}
+    space = space_of(loss, params, shape(2, 64, 32), mesh={"data": 2, "model": 4})
+    every = ("data", "model")
+    wanted = {
+        "params['down']": (every, (), ()),
+        "params['gate']": ((), every),
+        "params['up']": (every, (), ()),
+        "data[0]": ((), every, ()),
+    }
+    assert wanted in [named(space, assignment) for assignment in tactics(space).values()]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyshardy.costing.chips import chip_text
+from support.tables import tables_in
 
 from .command_line import Cli
 from .opt_command_line import Put
@@ -155,6 +156,7 @@ def test_tables_name_whole_values_once_and_the_line_of_the_user(
     found = cli("cost", put(LAYERS), "--hardware", "h100").out
     (weights,) = [line.split() for line in found.splitlines() if "params" in line]
     assert weights[:2] == ["params['blocks'][0..2]['attention']['query']['kernel']", "×3"]
-    (sums,) = [line.split() for line in found.splitlines() if line.startswith("reduce_scatter")]
-    assert sums[1] == "×2" and sums[-1].endswith("transformer.py:45")
+    rows = tables_in(found)["collectives (estimated by the formula model)"]
+    (sums,) = [row for row in rows if row["kind"] == "reduce_scatter"]
+    assert sums[""] == "×2" and sums["source"].endswith("transformer.py:45")
     assert "linear.py" not in found

@@ -154,6 +154,11 @@ PROGRAMS = {
       %1 = stablehlo.concatenate %a, %0, dim = 0 : (tensor<{2**62}xi8>, tensor<3xi8>) -> tensor<{2**62 + 3}xi8>
       return %1 : tensor<{2**62 + 3}xi8>
     }}""",
+    "positions beyond 32 bits": MESH
+    + f"""func.func @main(%a: tensor<{2**40}xi8> {{sdy.sharding = #sdy.sharding<@mesh, [{{"x"}}]>}}) -> tensor<{2**39}xi8> {{
+      %0 = stablehlo.slice %a [{2**38 + 1}:{2**39 + 2**38 + 1}] : (tensor<{2**40}xi8>) -> tensor<{2**39}xi8>
+      return %0 : tensor<{2**39}xi8>
+    }}""",
     "a number of expected errors": f"// expected-error {DIGITS} {{{{bad}}}}\n// expected-error@+{DIGITS} {{{{bad}}}}\nfunc.func @main() {{ return }}",
     "a million devices too many": """sdy.mesh @mesh = <["x"=2147483648]>
     func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}]>}) -> tensor<8xf32> {
@@ -164,6 +169,17 @@ PROGRAMS = {
       return %0 : tensor<4x!shape.shape>
     }""",
 }
+
+
+@pytest.mark.parametrize("flags", [["show", "--shard", "arg0=P('x')"], ["propagate"], ["search", "--hardware", "h100"],
+                                   ["diff", "--edit", "arg0=P()"], ["cost", "--hardware", "h100"]])  # fmt: skip
+def test_a_main_function_without_a_body(flags: list[str], somewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'sdy.mesh @mesh = <["x"=2]>\nfunc.func private @main(tensor<8xf32>) -> tensor<8xf32>'
+    (somewhere / "in.mlir").write_text(text)
+    command, *rest = flags
+    status, errors = run([command, "in.mlir", *rest], capsys)
+    assert status == 1 and "looking for the main function" in errors
+    check(status, errors)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -16,7 +16,7 @@ from .opt_command_line import BAD, GOOD, GROUPED, SHARDED, Put, run
 COMMANDS = (["propagate"], ["show", "--json"], ["partition", "--json"], ["run", "--json"])
 ENDS = "import os; os.abort()"
 MESSAGE = (
-    "error: reading a module in a process of its own: got bytes over which the reader ends with SIGABRT, needed StableHLO "
+    "error: reading a module in a process of its own: got bytes on which the reader process ends with SIGABRT, needed StableHLO "
     "as text or bytecode, or HLO\n  at {}\n"
 )
 
@@ -65,7 +65,10 @@ def test_the_driver_survives(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     for content in (GOOD, Module.parse(GOOD).bytecode()):
         found = run(put(content), "-isolate")
         assert (found.status, found.out) == (1, "")
-        assert "error: reading a module in a process of its own: got bytes over which the reader ends" in found.errors
+        assert (
+            "error: reading a module in a process of its own: got bytes on which the reader process ends"
+            in found.errors
+        )
 
 
 def test_both_files_of_a_dump_are_read_elsewhere(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from pyshardy.cli.main import main
 from pyshardy.frontend.origins import origins_of
 from pyshardy.propagation.options import StrategyOption
 from pyshardy.report.summary import Summary
-from pyshardy.report.tables import summary_text
+from support.report_text import summary_text
 from support.tables import column, tables_in
 
 from .command_line import Cli, Outcome, TerminalOfBytes

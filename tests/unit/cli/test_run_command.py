@@ -81,7 +81,7 @@ def test_a_file_runs_and_agrees_with_one_device(cli: Cli) -> None:
     assert (found.status, found.err) == (0, "")
     assert found.out.startswith("function @main on 8 devices: data=4, model=2\n")
     assert re.fullmatch(
-        r"compared 1 output with one device: all agree; largest error \S+ in result \(0\.\d+ of what rounding does\)",
+        r"compared 1 output with one device: all agree; largest error \S+ in result \(0\.\d+ times the rounding error\)",
         found.verdict,
     )
     timed = cli("run", MLP, "--times").out
@@ -115,7 +115,7 @@ def test_a_wrong_result_is_noticed(cli: Cli, wrong_by: Callable[[float], None]) 
     *_, wrong, verdict = found.out.splitlines()
     assert wrong == "output result: error 0.5"
     assert re.fullmatch(
-        r"compared 1 output with one device: 1 differ; largest error 0\.5 in result \(\S+ of what rounding does\)",
+        r"compared 1 output with one device: 1 differ; largest error 0\.5 in result \(\S+ times the rounding error\)",
         verdict,
     )
     comparison = json.loads(cli("run", MLP, "--json").out)["comparison"]
@@ -249,7 +249,7 @@ def test_inputs_that_are_no_archive_are_refused(content: bytes | None, reason: s
     ("arrays", "message"),
     [
         ({"x": np.ones(3)}, "reading inputs from {path}: got the arrays x, needed one for each of arg0, arg1"),
-        ({"arg0": np.ones((8, 4)), "arg1": np.ones(3)}, "taking the input arg1: got float64[3], needed float32[8, 4]"),
+        ({"arg0": np.ones((8, 4)), "arg1": np.ones(3)}, "reading the input arg1: got float64[3], needed float32[8, 4]"),
     ],
 )
 def test_inputs_that_do_not_fit_are_refused(
@@ -407,7 +407,7 @@ def test_of_chaos_nothing_is_said(cli: Cli, put: Put) -> None:
     assert (found.status, found.err) == (3, "")
     *_, remark, verdict = found.out.splitlines()
     assert re.fullmatch(r"output result: cannot tell: rounding alone moves it by \d\d+%", remark)
-    assert verdict.startswith("compared 1 output with one device: cannot tell of 1; largest error ")
+    assert verdict.startswith("compared 1 output with one device: 1 cannot be judged; largest error ")
     comparison = json.loads(cli("run", put(CHAOS), "--json").out)["comparison"]
     assert (comparison["equal"], comparison["verdict"]) == (False, "cannot tell")
     assert comparison["outputs"][0]["verdict"] == "cannot tell"

@@ -37,7 +37,7 @@ def test_a_reader_that_goes_away_is_no_error(args: list[Any], module: str) -> No
 @pytest.mark.parametrize(("args", "module"), PROCESSES)
 def test_a_closed_output_is_reported(args: list[Any], module: str) -> None:
     found = run_without(1, *args, module=module)
-    assert (found.returncode, found.stderr) == (1, b"error: writing to standard output: got it is closed\n")
+    assert (found.returncode, found.stderr) == (1, b"error: writing to standard output: got a closed stream\n")
 
 
 def test_a_closed_output_does_not_matter_where_nothing_goes_there(tmp_path: Path) -> None:

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 from pyshardy.cli.verdict import comparison_texts, comparison_to_json, exit_status
-from pyshardy.runtime.compare import Difference
+from pyshardy.runtime.compare import OutputDifference
 from pyshardy.runtime.noise import Noise
 
 ONES = np.ones(100, np.float32)
 
 
 def noise(move: float) -> Noise:
-    """That of an output that rounding moves by so much, up and down."""
+    """The noise of an output that rounding moves by this share, up and down."""
     signs = np.where(np.arange(100) % 2, 1, -1)
     return Noise(ONES, [(ONES + move * signs).astype(np.float32), (ONES - move * signs).astype(np.float32)])
 
 
-AGREES = Difference("a", 1e-6, 5e-7, 0.8, noise(1e-6))
-DIFFERS = Difference("b", 0.5, 0.25, 123.0, noise(1e-6))
-BLUNT = Difference("c", 0.01, 0.005, 1.0, noise(0.01))
-CHAOTIC = Difference("d", 1.0, 0.5, 1.0, noise(2.0))
-EXACT = Difference("e", 0.0, 0.0, 0.0, noise(2.0))
-NO_NUMBERS = Difference("f", 0.0, 0.0, 0.0, Noise(np.full(4, np.nan), [np.full(4, np.nan)]))
+AGREES = OutputDifference("a", 1e-6, 5e-7, 0.8, noise(1e-6))
+DIFFERS = OutputDifference("b", 0.5, 0.25, 123.0, noise(1e-6))
+BLUNT = OutputDifference("c", 0.01, 0.005, 1.0, noise(0.01))
+CHAOTIC = OutputDifference("d", 1.0, 0.5, 1.0, noise(2.0))
+EXACT = OutputDifference("e", 0.0, 0.0, 0.0, noise(2.0))
+NO_NUMBERS = OutputDifference("f", 0.0, 0.0, 0.0, Noise(np.full(4, np.nan), [np.full(4, np.nan)]))
 
 
 @pytest.mark.parametrize(
@@ -36,48 +36,48 @@ NO_NUMBERS = Difference("f", 0.0, 0.0, 0.0, Noise(np.full(4, np.nan), [np.full(4
         ([DIFFERS], 0.25, 0),
         ([DIFFERS], 0.24, 1),
         ([CHAOTIC], 0.5, 0),
-        ([Difference("a", 1.0, 0.001)], None, 0),
-        ([Difference("a", 1.0, 0.0011)], None, 1),
-        ([Difference("a", float("inf"), float("inf"), float("inf"), noise(1.0))], None, 1),
-        ([Difference("a", 1.0, 0.1, float("nan"), noise(1.0))], None, 1),
-        ([Difference("a", float("inf"), float("inf"))], 1e300, 1),
+        ([OutputDifference("a", 1.0, 0.001)], None, 0),
+        ([OutputDifference("a", 1.0, 0.0011)], None, 1),
+        ([OutputDifference("a", float("inf"), float("inf"), float("inf"), noise(1.0))], None, 1),
+        ([OutputDifference("a", 1.0, 0.1, float("nan"), noise(1.0))], None, 1),
+        ([OutputDifference("a", float("inf"), float("inf"))], 1e300, 1),
         ([], None, 0),
         (None, None, 0),
     ],
 )
-def test_the_worst_output_decides(differences: list[Difference], tolerance: float | None, status: int) -> None:
+def test_the_worst_output_decides(differences: list[OutputDifference], tolerance: float | None, status: int) -> None:
     assert exit_status(differences, tolerance) == status
 
 
 @pytest.mark.parametrize(
     ("differences", "tolerance", "text"),
     [
-        ([AGREES], None, "compared 1 output with one device: all agree; largest error 1e-06 in a (0.8 of what rounding "
-                         "does)\n"),
+        ([AGREES], None, "compared 1 output with one device: all agree; largest error 1e-06 in a (0.8 times the "
+                         "rounding error)\n"),
         ([AGREES, DIFFERS], None, "output b: error 0.5\ncompared 2 outputs with one device: 1 differ; largest error 0.5 "
-                                  "in b (1.2e+02 of what rounding does)\n"),
+                                  "in b (1.2e+02 times the rounding error)\n"),
         ([AGREES, BLUNT], None, "output c: rounding alone moves it by 1%; an error below 0.06 of a single value, or 0.006 "
                                 "of all values would go unnoticed\ncompared 2 outputs with one device: all agree; "
-                                "largest error 0.01 in c (1 of what rounding does)\n"),
+                                "largest error 0.01 in c (1 times the rounding error)\n"),
         ([DIFFERS, CHAOTIC], None, "output b: error 0.5\noutput d: cannot tell: rounding alone moves it by 200%\ncompared "
-                                   "2 outputs with one device: 1 differ, cannot tell of 1; largest error 0.5 in b (1.2e+02 "
-                                   "of what rounding does)\n"),
-        ([NO_NUMBERS], None, "output f: cannot tell: 100% of its values are no finite numbers\ncompared 1 output with one "
-                             "device: cannot tell of 1; largest error 0 in f (0 of what rounding does)\n"),
-        ([Difference("a", 3.0, 0.5), Difference("b", 4.0, 0.0), CHAOTIC], 0.25,
+                                   "2 outputs with one device: 1 differ, 1 cannot be judged; largest error 0.5 in b (1.2e+02 "
+                                   "times the rounding error)\n"),
+        ([NO_NUMBERS], None, "output f: cannot tell: 100% of its values are not finite numbers\ncompared 1 output with one "
+                             "device: 1 cannot be judged; largest error 0 in f (0 times the rounding error)\n"),
+        ([OutputDifference("a", 3.0, 0.5), OutputDifference("b", 4.0, 0.0), CHAOTIC], 0.25,
          "output a: error 3\noutput d: error 1\ncompared 3 outputs with one device: 2 differ; largest error 4 in b "
          "(relative 0.5, tolerance 0.25)\n"),
-        ([Difference("a", 0.5, 0.0)], None, "compared 1 output with one device: all agree; largest error 0.5 in a "
+        ([OutputDifference("a", 0.5, 0.0)], None, "compared 1 output with one device: all agree; largest error 0.5 in a "
                                             "(relative 0, tolerance 0.001)\n"),
         ([], None, ""),
         (None, None, ""),
     ],
 )  # fmt: skip
-def test_what_is_said(differences: list[Difference], tolerance: float | None, text: str) -> None:
+def test_what_is_said(differences: list[OutputDifference], tolerance: float | None, text: str) -> None:
     assert comparison_texts(differences, tolerance) == text.splitlines()
 
 
-def remarks(differences: list[Difference], unfold: bool = False) -> list[str]:
+def remarks(differences: list[OutputDifference], unfold: bool = False) -> list[str]:
     """What is said of single outputs."""
     *texts, last = comparison_texts(differences, None, unfold)
     assert last.startswith("compared")
@@ -85,7 +85,7 @@ def remarks(differences: list[Difference], unfold: bool = False) -> list[str]:
 
 
 def test_of_many_outputs_the_worst_are_named() -> None:
-    differing = [Difference(f"b{number}", 0.5, 0.25, 100.0 + number, noise(1e-6)) for number in range(20)]
+    differing = [OutputDifference(f"b{number}", 0.5, 0.25, 100.0 + number, noise(1e-6)) for number in range(20)]
     found = remarks(differing)
     assert found[0] == "output b19: error 0.5"
     assert found[-2:] == ["output b12: error 0.5", "12 more outputs differ; --all shows them"]
@@ -94,19 +94,19 @@ def test_of_many_outputs_the_worst_are_named() -> None:
 
 
 def test_of_outputs_in_which_errors_go_unnoticed_one_is_named() -> None:
-    said, more = remarks([Difference(f"c{move}", 0.01, 0.005, 1.0, noise(move)) for move in (0.01, 0.03, 0.02)])
+    said, more = remarks([OutputDifference(f"c{move}", 0.01, 0.005, 1.0, noise(move)) for move in (0.01, 0.03, 0.02)])
     assert said.startswith("output c0.03: rounding alone moves it by 3%")
-    assert more == "2 more outputs are like this, only less so; --all shows them"
+    assert more == "2 more outputs have a similar remark; --all shows them"
 
 
 def test_a_short_screen_hears_nothing_of_outputs_that_agree() -> None:
     assert len(comparison_texts([CHAOTIC, DIFFERS], None, is_brief=True)) == 3
-    blunt = Difference("c", 0.01, 0.005, 1.0, noise(0.03))
+    blunt = OutputDifference("c", 0.01, 0.005, 1.0, noise(0.03))
     assert [len(comparison_texts([blunt], None, is_brief=brief)) for brief in (False, True)] == [2, 1]
 
 
 def test_what_is_not_known_is_null() -> None:
-    found = comparison_to_json([Difference("a", 1.0, 0.5)], None)
+    found = comparison_to_json([OutputDifference("a", 1.0, 0.5)], None)
     assert found == {
         "equal": False, "verdict": "differ", "tolerance": 1e-3,
         "outputs": [{

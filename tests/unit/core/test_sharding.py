@@ -280,7 +280,7 @@ def test_the_mesh_of_a_sharding() -> None:
 
 @pytest.mark.parametrize(
     ("meshes", "needed"),
-    [({"m": NATURAL, "a b": NATURAL}, '@m, @"a b"'), ({}, "a mesh; there is none at all")],
+    [({"m": NATURAL, "a b": NATURAL}, '@m, @"a b"'), ({}, "a mesh; the module has none")],
 )
 def test_unknown_meshes_are_refused(meshes: dict[str, Mesh], needed: str) -> None:
     with pytest.raises(InvalidShardingError) as caught:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pyshardy.costing.chips import chip_names, chip_text, find_hardware
-from pyshardy.costing.hardware import Measured, hardware_from_data
+from pyshardy.costing.hardware import Hardware, Measured, Network, hardware_from_data
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 
@@ -76,6 +78,44 @@ def test_files_that_are_not_there_or_no_toml(tmp_path: Path) -> None:
         find_hardware(tmp_path / "bad.toml")
     with pytest.raises(UsageError, match="needed a table"):
         hardware_from_data({"networks": [3]}, "data")
+
+
+WRONG = (None, True, 3, -1, 1.5, float("nan"), "x", [], [3], [[1]], {}, {"a": 1})
+
+
+def places(data: Any) -> Iterator[tuple[Any, ...]]:
+    """The keys that lead to each value inside of tables, but for the sources of numbers."""
+    for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
+        yield (key,)
+        if key != "sources":
+            yield from ((key, *rest) for rest in places(data[key]))
+
+
+@pytest.mark.parametrize("chip", ["h100", "v5p"])
+def test_a_table_with_a_wrong_value_is_refused_or_works(chip: str) -> None:
+    data = tomllib.loads(chip_text(chip))
+    refused = 0
+    for place in places(data):
+        for value in WRONG:
+            given = inner = copy.deepcopy(data)
+            for key in place[:-1]:
+                inner = inner[key]
+            inner[place[-1]] = value
+            try:
+                found = hardware_from_data(given, "the table")
+            except UsageError as error:
+                refused += 1
+                assert error.doing == "reading a hardware file"
+            else:
+                assert make_topology(found, (("x", 2),), None, None).describe()
+    assert refused > 200
+
+
+def test_hardware_takes_lists_and_a_mapping_of_rates() -> None:
+    network = Network("bus", "switch", 1e9)
+    found = Hardware("mine", 1e9, 1e9, {"bf16": 1e12}, [network])  # type: ignore[arg-type]
+    assert (found.flops_per_s, found.networks) == ((("bf16", 1e12),), (network,))
+    assert hash(found) == hash(Hardware("mine", 1e9, 1e9, (("bf16", 1e12),), (network,)))
 
 
 def test_a_type_that_is_not_listed_goes_at_the_rate_of_its_width() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 import pyshardy
 from pyshardy import Partition, Propagation
-from pyshardy.explain.alike import common, general, general_text
 from pyshardy.explain.conflicts import mismatches
 from pyshardy.frontend.hints import work_of
 from pyshardy.ir.module import Module
@@ -153,13 +152,6 @@ def test_layers_are_told_as_one(name: str, as_one: str) -> None:
     (story,) = [one for one in stories if one.times > 1]
     assert as_one in story.reason
     assert story.text.count(as_one) == 2  # in the reason, and where its axis was given
-
-
-def test_names_that_are_alike() -> None:
-    assert general("x[12][3]['w1']['b_2']") == "x[*][*]['w1']['b_*']"
-    assert general_text("[8] of `x[12]`") == "[8] of `x[*]`"
-    assert common(["x[0]['b_2']", "x[0]['b_7']"]) == "x[0]['b_*']"
-    assert common(["x[0]"]) == "x[0]"
 
 
 def test_a_place_in_a_library_is_told_by_the_line_of_the_user() -> None:

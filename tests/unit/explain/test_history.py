@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.explain.history import Chain, History, Link, is_complete
-from pyshardy.graph.program import Program, View
+from pyshardy.explain.history import Chain, History, Link
+from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
-from support.chains import history_of
+from support.chains import history_of, is_complete
 from support.small_programs import Builder
 
 from ..core.short import mesh, refs, sharding
@@ -74,7 +74,7 @@ def test_a_manual_axis_begins_at_the_computation() -> None:
     argument = b.value((4, 8), owner=number)
     outer = sharding('[{"p", ?}, {?}]')
     with b.inside(number):
-        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=View(True, outer, ("p",)))
+        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=ManualView(True, outer, ("p",)))
         b.terminator(b.elementwise(edge))
     b.returns(result)
     (chain,) = history(b.build()).chains(x, 0, P)

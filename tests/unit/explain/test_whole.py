@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.explain.whole import Level, Reason, ReasonKind, reasons_of
-from pyshardy.graph.program import Direction, View
+from pyshardy.graph.program import Direction, ManualView
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
 from support.chains import history_of
@@ -173,7 +173,7 @@ def test_a_manual_axis() -> None:
     argument = b.value((4, 8), owner=number)
     outer = sharding('[{"p", ?}, {?}]')
     with b.inside(number):
-        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=View(True, outer, ("p",)))
+        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=ManualView(True, outer, ("p",)))
         b.terminator(b.elementwise(edge))
     b.returns(result)
     found = reason(b, edge, 0)

@@ -36,6 +36,43 @@ def test_explanations_show_the_shardings_of_the_result(name: str) -> None:
         assert [dim.sharding for dim in story.dims if dim.sharding != "whole"] == [one for one in axes if one]
 
 
+SEVERAL = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @before(%arg0: tensor<4xbf16>) -> tensor<4xbf16> {
+  return %arg0 : tensor<4xbf16>
+}
+func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %arg1: tensor<2xi8>)
+    -> (tensor<8xf32>, tensor<2xi8>) {
+  %0 = stablehlo.negate %arg0 : tensor<8xf32>
+  return %0, %arg1 : tensor<8xf32>, tensor<2xi8>
+}
+func.func @after(%arg0: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) {
+  return %arg0, %arg0, %arg0 : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>
+}
+"""
+
+
+def test_names_and_types_of_several_functions() -> None:
+    result = pyshardy.propagate(pyshardy.load(SEVERAL), PropagateOptions(trace=True, view="stablehlo"))
+    subject = result.why.subject
+    found = {name: (subject.dtypes[value], subject.element_bytes[value]) for value, name in subject.names.items()}
+    assert found == {
+        "arg0": ("f32", 4),
+        "arg1": ("i8", 1),
+        "result[0]": ("f32", 4),
+        "result[1]": ("i8", 1),
+        "result[0] of @before": ("bf16", 2),
+        **{f"result[{index}] of @after": ("f64", 8) for index in range(3)},
+    }
+    assert [story.value for story in result.explain("result[0]").values] == ["`result[0]`"]
+
+
+def test_inputs_have_names_without_outputs() -> None:
+    module = pyshardy.load("func.func @main(%arg0: tensor<8xf32>) { return }")
+    subject = pyshardy.propagate(module, PropagateOptions(trace=True)).why.subject
+    assert list(subject.names.values()) == ["arg0"]
+
+
 @pytest.mark.parametrize(
     ("location", "expected"),
     [

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.notation import parse_sharding
-from pyshardy.frontend.hints import Edit, spec_text
+from pyshardy.frontend.hints import AnnotationEdit, spec_text
 from pyshardy.frontend.interface import InterfaceTensor
 
 
 def test_an_edit_knows_what_it_annotates() -> None:
     whole = parse_sharding("<@mesh, [{}]>")
-    assert (Edit(True, (0,), whole).kind, Edit(False, (0,), whole).kind) == ("arg_attrs", "res_attrs")
+    assert (AnnotationEdit(True, (0,), whole).kind, AnnotationEdit(False, (0,), whole).kind) == (
+        "arg_attrs",
+        "res_attrs",
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,16 +87,16 @@ def test_errors_are_the_same(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("child", "got"),
     [
-        ("import os; os.abort()", "bytes over which the reader ends with SIGABRT"),
-        ("import os; os.kill(os.getpid(), 9)", "bytes over which the reader ends with SIGKILL"),
-        ("import os; os.kill(os.getpid(), 40)", "bytes over which the reader ends with signal 40"),
-        ("raise KeyError('x')", "bytes over which the reader fails: KeyError: 'x'"),
-        ("import os; os._exit(3)", "bytes over which the reader fails: it says nothing"),
-        ("pass", "bytes over which the reader fails: it says nothing"),
-        ("print('{}')", "bytes over which the reader gives an invalid answer"),
-        ("print('[')", "bytes over which the reader gives an invalid answer"),
-        ("print('3')", "bytes over which the reader gives an invalid answer"),
-        ('print(\'{"error": "SystemExit"}\')', "bytes over which the reader gives an invalid answer"),
+        ("import os; os.abort()", "bytes on which the reader process ends with SIGABRT"),
+        ("import os; os.kill(os.getpid(), 9)", "bytes on which the reader process ends with SIGKILL"),
+        ("import os; os.kill(os.getpid(), 40)", "bytes on which the reader process ends with signal 40"),
+        ("raise KeyError('x')", "bytes on which the reader process fails: KeyError: 'x'"),
+        ("import os; os._exit(3)", "bytes on which the reader process fails without a message"),
+        ("pass", "bytes on which the reader process fails without a message"),
+        ("print('{}')", "bytes on which the reader process returns an invalid answer"),
+        ("print('[')", "bytes on which the reader process returns an invalid answer"),
+        ("print('3')", "bytes on which the reader process returns an invalid answer"),
+        ('print(\'{"error": "SystemExit"}\')', "bytes on which the reader process returns an invalid answer"),
     ],
 )
 def test_a_reader_that_ends(child: str, got: str, monkeypatch: pytest.MonkeyPatch) -> None:

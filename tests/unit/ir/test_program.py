@@ -4,7 +4,7 @@ import pytest
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, OpKind, OpNode, Program, ValueInfo, View
+from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, ManualView, OpKind, OpNode, Program, ValueInfo
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, Value
@@ -186,9 +186,9 @@ def test_edges_of_manual_computations_have_a_view() -> None:
     found = built(programs.MANUAL, edges=True)
     views = [node.view for node in found.program.ops if node.name == "sdy.data_flow_edge"]
     assert views == [
-        View(True, parse_sharding('<@m, [{"x", "y"}]>'), ("x",)),
-        View(True, parse_sharding('<@m, [{"y", ?}]>'), ("x",)),
-        View(False, X, ("x",)),
+        ManualView(True, parse_sharding('<@m, [{"x", "y"}]>'), ("x",)),
+        ManualView(True, parse_sharding('<@m, [{"y", ?}]>'), ("x",)),
+        ManualView(False, X, ("x",)),
     ]
     assert all(node.view is None for node in found.program.ops if node.name != "sdy.data_flow_edge")
     assert all(node.view is None for node in built(programs.NAMED, edges=True).program.ops)

@@ -5,7 +5,7 @@ Source: docs/semantics/propagation.md#what-is-visited
 
 from __future__ import annotations
 
-from pyshardy.graph.program import Program, View
+from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.step import Strategy
 from support.small_programs import Builder
@@ -91,11 +91,11 @@ def manual(
     (result,) = b.op("manual", None, x, results=[S])
     argument = b.value((4, 8), owner=number)
     with b.inside(number):
-        view = View(True, sharding(in_sharding), ("p",))
+        view = ManualView(True, sharding(in_sharding), ("p",))
         edge_in = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=view, recognised=False)
         computed = b.elementwise(edge_in, sharding=inside)
         end = b.terminator(computed)
-    edge_out = b.edge(result, (end, 0), sharding=out_sharding, view=View(False, sharding(out_sharding), ("p",)))
+    edge_out = b.edge(result, (end, 0), sharding=out_sharding, view=ManualView(False, sharding(out_sharding), ("p",)))
     y = b.elementwise(edge_out, sharding=outside)
     b.returns(y)
     return b.build(), [x, edge_in, computed, edge_out, y]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.propagation.projection import project, take_axes, unproject
+from pyshardy.propagation.projection import axes_if_same, project, take_axes, unproject
 from pyshardy.rules.notation import parse_rule
 
 from ..core.short import mesh, refs, sharding
@@ -122,6 +122,27 @@ def test_taking_axes(axes: str, given: str, size: int, result: tuple[str, int, s
 def test_projecting_back(axes: str, states: list, sizes: tuple[int, int], result: str) -> None:
     (dim,) = unproject(tensor(*states), ((0, 1),), sizes, mesh(axes))
     assert str(dim) == result
+
+
+ALIKE = "<([i, j], [i])->([i, j]) {i=8, j=8}>"
+COMPOUND = "<([ij])->([i, j]) {i=2, j=4}>"
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "found"),
+    [
+        (ALIKE, ['[{"p"}, {"q", ?}]', '[{"p", ?}]', '[{"p"}, {"q"}]'], {0: "p", 1: "q"}),
+        (ALIKE, ['[{}, {"q"}]', None, '[{?}, {"q"}], replicated={"p"}'], {0: "", 1: "q"}),
+        (ALIKE, ['[{"p"}, {}]', None, '[{"p"}, {}]'], None),
+        (ALIKE, ['[{"p"}, {}]', '[{"p":(1)2}]', '[{"p"}, {}]'], None),
+        (ALIKE, ['[{"p"}, {}]', "[]", '[{"p"}, {}]'], {0: "p", 1: ""}),  # on a single device: without dimensions
+        (COMPOUND, ["[{}]", "[{}, {?}]"], {0: "", 1: ""}),
+        (COMPOUND, ['[{"p"}]', '[{"p"}, {}]'], None),  # whether it fits is unknown without sizes
+    ],
+)
+def test_axes_that_all_tensors_show(rule: str, given: list[str | None], found: dict[int, str] | None) -> None:
+    same = axes_if_same(parse_rule(rule), [None if text is None else sharding(text) for text in given])
+    assert same == (None if found is None else {factor: refs(text) for factor, text in found.items()})
 
 
 def test_printing_a_sharding() -> None:

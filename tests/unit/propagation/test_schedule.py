@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.graph.program import Direction
-from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions, same_rounds
+from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions, scheduled
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 
@@ -57,10 +57,10 @@ def test_a_direction_of_its_own_holds_in_every_round(fixed: Direction, round_: i
 def test_rounds_with_the_same_directions(priority: Priority, classes: list[set[int]]) -> None:
     for rounds in classes:
         for round_ in rounds:
-            found = same_rounds(RULE, priority, BACKWARD, round_)
+            _, found = scheduled(RULE, priority, BACKWARD, round_)
             assert {other for other in range(ROUNDS) if found >> other & 1} == rounds
 
 
 def test_without_special_factors_two_rounds_become_one() -> None:
     rule = parse_rule("<([i])->([i]) {i=8}>")
-    assert same_rounds(rule, Priority.OTHER, BOTH, 2) == 0b11100
+    assert scheduled(rule, Priority.OTHER, BOTH, 2)[1] == 0b11100

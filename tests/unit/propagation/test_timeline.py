@@ -61,8 +61,8 @@ def test_who_is_told_next() -> None:
     program, values = chain()
     timeline = timeline_of(program)
     first, second = program.owners[values[1]], program.owners[values[2]]
-    assert timeline.next_told(second, -1) == timeline.layout.sweep_of(first)
-    assert timeline.next_told(second, timeline.layout.end) == timeline.layout.end
+    assert timeline.next_notified(second, -1) == timeline.layout.sweep_of(first)
+    assert timeline.next_notified(second, timeline.layout.end) == timeline.layout.end
 
 
 def test_priorities_are_restored_in_their_turn() -> None:

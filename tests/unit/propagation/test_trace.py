@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Direction, Program, View
+from pyshardy.graph.program import Direction, ManualView, Program
 from pyshardy.propagation import recorder
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.run import Propagated, propagate_program
@@ -65,9 +65,9 @@ def manual() -> Program:
     argument = b.value((4, 8), owner=number)
     outer = '[{"p", ?}, {?}]'
     with b.inside(number):
-        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=View(True, sharding(outer), ("p",)))
+        edge = b.edge(argument, (number, 0), sharding="[{?}, {?}]", view=ManualView(True, sharding(outer), ("p",)))
         end = b.terminator(b.elementwise(edge))
-    out = b.edge(result, (end, 0), sharding=outer, view=View(False, sharding(outer), ("p",)))
+    out = b.edge(result, (end, 0), sharding=outer, view=ManualView(False, sharding(outer), ("p",)))
     b.returns(b.elementwise(out, sharding='[{"p", "q"}, {"r"}]'))
     return b.build()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import Program, View
+from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
@@ -171,7 +171,7 @@ def test_an_edge_that_lost_its_mask_is_refused() -> None:
     (result,) = b.op("manual", None, x, results=[S])
     argument = b.value((4, 8), owner=number)
     with b.inside(number):
-        view = View(True, sharding('[{"p", "q", ?}p1, {?}]'), ("p",))
+        view = ManualView(True, sharding('[{"p", "q", ?}p1, {?}]'), ("p",))
         edge = b.edge(argument, (number, 0), sharding='[{"q", ?}p1, {?}]', view=view, recognised=False)
         user = b.elementwise(edge, sharding='[{?}, {"r", "q", ?}]')
         b.terminator(user)

@@ -78,3 +78,37 @@ def test_prices_are_those_of_partitioned_programs(name: str) -> None:
 def test_what_it_cannot_price_is_refused() -> None:
     with pytest.raises(UsageError, match="pricing candidates: got a program with no mesh or several"):
         Candidates(pyshardy.load("func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }"))
+
+
+_ISLAND = """
+sdy.mesh @mesh = <["data"=2, "model"=2]>
+func.func @main(%x: tensor<4096x1024xf32>, %w: tensor<1024x4096xf32>) -> tensor<4096x4096xf32> {
+  %0 = sdy.manual_computation(%x, %w) in_shardings=[<@mesh, [{?}, {?}]>, <@mesh, [{?}, {"model", ?}]>]
+      out_shardings=[<@mesh, [{?}, {"model", ?}]>] manual_axes={"model"}
+      (%a: tensor<4096x1024xf32>, %b: tensor<1024x2048xf32>) {
+    %1 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+      : (tensor<4096x1024xf32>, tensor<1024x2048xf32>) -> tensor<4096x2048xf32>
+    sdy.return %1 : tensor<4096x2048xf32>
+  } : (tensor<4096x1024xf32>, tensor<1024x4096xf32>) -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}"""
+
+
+def test_an_island_with_free_axes_is_refused_and_searched_all_the_same() -> None:
+    """Its body is sharded by propagation, as each candidate says."""
+    module = pyshardy.load(_ISLAND)
+    with pytest.raises(UsageError, match="axes that are not manual"):
+        Candidates(module)
+    plan = pyshardy.search(module, hardware="v5e", candidates=40)
+    sharded = pyshardy.cost(module.annotate({"arg0": pyshardy.PartitionSpec("data")}), "v5e")
+    assert plan.step_seconds <= sharded.step_seconds < 0.7 * pyshardy.cost(module, "v5e").step_seconds
+
+
+def test_an_island_without_free_axes_is_priced_as_a_whole_program_is() -> None:
+    text = _ISLAND.replace('"model"=2', '"model"=2, "one"=1').replace('"data"=2, ', "")
+    module = pyshardy.load(text)
+    candidates = Candidates(module)
+    given = {0: TensorSharding("mesh", [["model"], []])}
+    numbers = {candidates.inputs[index]: sharding for index, sharding in given.items()}
+    found = Figures.of(candidates.price(candidates.propagated(numbers)))
+    assert whole(module, given).differences(found) == []

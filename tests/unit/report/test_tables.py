@@ -15,8 +15,9 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.report.printing import PLAIN_WIDTH, Page, TableOptions, plain_text, printed
 from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
-from pyshardy.report.tables import partition_tables, run_tables, summary_html, summary_tables, summary_text
+from pyshardy.report.tables import partition_tables, run_tables, summary_tables
 from pyshardy.report.traffic import CollectiveRow, Traffic
+from support.report_text import summary_html, summary_text
 from support.tables import column, tables_in
 
 GIVEN = TensorRow("x", (32, 64), "f32", parse_sharding('<@mesh, [{"data"}, {}]>'), (8, 64), 8192, 2048, 2048, False)

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from pyshardy.report.printing import TableOptions, plain_text
-from pyshardy.report.tables import traffic_tables, traffic_text
+from pyshardy.report.tables import traffic_tables
 from pyshardy.report.traffic import CollectiveRow, KindTotal, Traffic
+from support.report_text import traffic_text
 from support.tables import column, tables_in
 
 GATHER = CollectiveRow(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyshardy.errors import InvalidShardingError
 from pyshardy.reshard.halo import Window
 from pyshardy.reshard.moves import (
+    JoinedPart,
     Move,
-    Part,
     block_size,
     border_move,
     join_move,
@@ -88,7 +88,7 @@ def test_joins(data: st.DataObject, shards: int) -> None:
     for _ in range(data.draw(st.integers(1, 5))):
         number = data.draw(st.integers(0, len(sizes) - 1))
         first = data.draw(st.integers(0, sizes[number] - 1))
-        parts.append(Part(number, first, data.draw(st.integers(1, sizes[number] - first))))
+        parts.append(JoinedPart(number, first, data.draw(st.integers(1, sizes[number] - first))))
     held = [[tensor] * shards if one else _shards(tensor, shards) for tensor, one in zip(tensors, whole)]
     move = join_move(tuple(sizes), tuple(whole), tuple(parts), shards)
     expected = np.concatenate([tensors[number][first : first + size] for number, first, size in parts])
@@ -136,7 +136,7 @@ def test_a_wrong_move_is_noticed() -> None:
 @pytest.mark.parametrize("shards", [8, 64, 512, 4096])
 def test_the_number_of_rounds_does_not_grow(shards: int) -> None:
     size = 96 * shards
-    third = Part(0, 0, size // 3)
+    third = JoinedPart(0, 0, size // 3)
     moves = {
         "slice": slice_move(Window(size, size // 3, shards, -size // 3)),
         "slice elsewhere": slice_move(Window(size, size // 3 - 5, shards, -size // 3 - 7)),

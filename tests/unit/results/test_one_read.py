@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyshardy
+from pyshardy.cli.main import main
 from pyshardy.ir import module as module_file
 from pyshardy.passes import propagation_pass as propagation_file
 from support.reference import jaxlib_version
@@ -68,6 +69,27 @@ def test_who_prints_or_asks_for_values_waits_for_one_more_fixed_point(counts: Co
     for _ in range(2):
         assert propagation.values["tanh"] and pyshardy.partition(propagation).values["tanh"]
     assert counts["fixed points"] == 3
+
+
+def test_explanations_read_nothing_again(counts: Counter[str]) -> None:
+    propagation = pyshardy.propagate(MLP)
+    assert "given to the input `x`" in str(propagation.explain("tanh"))
+    assert len(propagation.conflicts()) == 0
+    assert pyshardy.partition(propagation).collectives
+    assert counts == {"reads": 1, "fixed points": 1}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("explain", MLP, "tanh"), ("cost", MLP), ("cost", MLP, "--quick"), ("partition", MLP), ("propagate", MLP)],
+    ids=lambda command: " ".join(map(str, command)).replace(str(MLP), "MLP"),
+)
+def test_commands_read_and_propagate_once(
+    command: tuple[Any, ...], counts: Counter[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(part) for part in command]) == 0
+    assert capfd.readouterr().out
+    assert counts == {"reads": 1, "fixed points": 1}
 
 
 def test_partitioning_at_once_propagates_once(counts: Counter[str]) -> None:

@@ -10,7 +10,7 @@ import pyshardy
 from pyshardy import Partition
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UsageError
-from pyshardy.frontend.hints import MOST_TRIES, Edit, Trial, is_better
+from pyshardy.frontend.hints import MOST_TRIES, AnnotationEdit, Trial, is_better
 from pyshardy.results import tries
 from pyshardy.results.edit import edited_result
 from pyshardy.results.tries import Tries, _key
@@ -34,9 +34,9 @@ func.func public @main(%0: {TENSOR} {split} loc("batch"), {weights}) -> {TENSOR}
 }}""")
 
 
-def edit(place: int, text: str) -> Edit:
+def edit(place: int, text: str) -> AnnotationEdit:
     """Another annotation of one input."""
-    return Edit(True, (place,), parse_sharding(f"<@mesh, {text}>"))
+    return AnnotationEdit(True, (place,), parse_sharding(f"<@mesh, {text}>"))
 
 
 def whole(partition: Partition, *places: int) -> Partition:

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pyshardy.runtime.compare import Difference, compare_arrays, compare_outputs
+from pyshardy.runtime.compare import OutputDifference, compare_arrays, compare_outputs
 
 INF, NAN = float("inf"), float("nan")
 
@@ -42,7 +42,7 @@ def test_distances(found, expected, absolute: float, relative: float) -> None:
 
 @pytest.mark.parametrize(("found", "expected"), [((2, 3), (3, 2)), ((1, 4), (4,)), ((), (1,)), ((0,), (0, 1))])
 def test_other_shapes_are_infinitely_far_away(found: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    assert compare_arrays("x", np.ones(found), np.ones(expected)) == Difference("x", INF, INF)
+    assert compare_arrays("x", np.ones(found), np.ones(expected)) == OutputDifference("x", INF, INF)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
@@ -61,7 +61,7 @@ def test_small_types(dtype) -> None:
 
 def test_outputs_have_their_names() -> None:
     found = compare_outputs(["a", "b"], [jnp.ones(2), [1, 2]], [jnp.ones(2), np.array([1, 5])])
-    assert found == [Difference("a", 0.0, 0.0), Difference("b", 3.0, 0.5)]
+    assert found == [OutputDifference("a", 0.0, 0.0), OutputDifference("b", 3.0, 0.5)]
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -76,5 +76,7 @@ def test_a_copy_on_another_device_counts() -> None:
     replicated = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     right, wrong = (jax.device_put(np.full(3, value), device) for value, device in zip((1.0, 1.5), jax.devices()))
     array = jax.make_array_from_single_device_arrays((3,), replicated, [right, wrong])
-    assert compare_outputs(["x"], [array], [np.ones(3)]) == [Difference("x", 0.5, 0.25)]
-    assert compare_outputs(["x"], [jax.device_put(np.ones(3), replicated)], [np.ones(3)]) == [Difference("x", 0.0, 0.0)]
+    assert compare_outputs(["x"], [array], [np.ones(3)]) == [OutputDifference("x", 0.5, 0.25)]
+    assert compare_outputs(["x"], [jax.device_put(np.ones(3), replicated)], [np.ones(3)]) == [
+        OutputDifference("x", 0.0, 0.0)
+    ]

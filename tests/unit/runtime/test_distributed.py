@@ -105,7 +105,7 @@ def test_a_process_that_comes_and_leaves_is_waited_for(joined: Joined, port: int
         other.sendall(b"2 3\n")
         thread.join(30)
     (error,) = errors
-    assert "got process 1 did not come within 1.5 s" in str(error)
+    assert "got process 1 did not connect within 1.5 s" in str(error)
     assert joined == []
 
 
@@ -113,7 +113,7 @@ def test_all_that_are_missing_are_named(joined: Joined, port: int) -> None:
     with pytest.raises(ShardyError) as caught:
         connect(address(port), 4, 0, timeout_s=0.2)
     assert str(caught.value) == (
-        "joining the processes of a program: got process 1, 2, 3 did not come within 0.2 s, needed all processes\n"
+        "joining the processes of a program: got process 1, 2, 3 did not connect within 0.2 s, needed all processes\n"
         "  try: start all of them with the same coordinator and number of processes, or give a longer timeout_s"
     )
     assert joined == []

@@ -10,7 +10,8 @@ import pyshardy
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.runtime.arrays import check_inputs, jax_dtype
-from pyshardy.runtime.execute import run_on_devices, run_on_one_device
+from pyshardy.runtime.execute import run_on_one_device
+from support.global_runs import run_on_devices
 
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 T = "tensor<8x4xf32>"
@@ -201,11 +202,11 @@ def test_checked_inputs() -> None:
     [
         ([], "got 0 arrays, needed 2, one per input"),
         ([np.ones((2, 3))] * 3, "got 3 arrays, needed 2"),
-        ([np.ones((3, 2)), 1], r"taking the input x: got float64\[3, 2\], needed float32\[2, 3\]"),
-        ([np.ones(6), 1], r"taking the input x: got float64\[6\]"),
-        ([np.ones((2, 3), complex), 1], r"taking the input x: got complex128\[2, 3\], needed float32"),
-        ([np.ones((2, 3)), 1.5], r"taking the input n: got float64\[\], needed int32\[\]"),
-        ([np.ones((2, 3)), "three"], r"taking the input n: got <U5\[\], needed int32\[\]"),
+        ([np.ones((3, 2)), 1], r"reading the input x: got float64\[3, 2\], needed float32\[2, 3\]"),
+        ([np.ones(6), 1], r"reading the input x: got float64\[6\]"),
+        ([np.ones((2, 3), complex), 1], r"reading the input x: got complex128\[2, 3\], needed float32"),
+        ([np.ones((2, 3)), 1.5], r"reading the input n: got float64\[\], needed int32\[\]"),
+        ([np.ones((2, 3)), "three"], r"reading the input n: got <U5\[\], needed int32\[\]"),
     ],
 )
 def test_inputs_that_do_not_fit(arrays: list, message: str) -> None:

@@ -114,7 +114,7 @@ def test_who_does_not_come_is_named(service: Service) -> None:
     with pytest.raises(ShardyError) as caught:
         together((0, 1, 12), lambda: None)
     assert str(caught.value) == (
-        "running a program in several processes: got process 1, 12 did not come within 9 s, needed the same runs in all "
+        "running a program in several processes: got process 1, 12 did not arrive within 9 s, needed the same runs in all "
         "processes\n  try: look at what that process does, or give initialize_distributed a longer wait_s"
     )
 

@@ -80,7 +80,7 @@ def binary(op: Op, to: Simplifier) -> Outcome:
         op.set_operand(1, first)
         return True
     if is_second:
-        value = splat_of(second)
+        value = to.splats[second] if second in to.splats else to.splats.setdefault(second, splat_of(second))
         if value is not None and _is_number(value, algebra.neutral, element):
             return first
         if value is not None and _is_integer(element) and _is_number(value, algebra.absorbing, element):

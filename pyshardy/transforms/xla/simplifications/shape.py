@@ -52,8 +52,9 @@ def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
     """A broadcast of a single number or of a broadcast, or one that is a reshape or a transpose."""
     operand, type = op.operands[0], op.result.type
     attr = constant_of(operand)
-    if attr is not None and is_splat(attr):
-        return _spread(op, attr, to)
+    found = None if attr is None else _spread(attr, type, to)
+    if found is not None:
+        return to.constant_with(op, found, type)
     dims = _dims(op, "broadcast_dimensions")
     if operand.type is type and dims == tuple(range(type.rank)):
         return operand
@@ -71,13 +72,12 @@ def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
     return to.make(op, "stablehlo.transpose", [operand], type, permutation=order)
 
 
-def _spread(op: Op, attr: Any, to: Simplifier) -> Outcome:
-    """A constant with the single number of another constant."""
-    type = op.result.type
+def _spread(attr: Any, type: ValueType, to: Simplifier) -> Any:
+    """The attribute of a constant with the single number of another constant; None if that has several."""
     found = to.spread.get((attr, type))
-    if found is None:
+    if found is None and is_splat(attr):
         found = to.spread[attr, type] = _spread_attribute(attr, type, to)
-    return to.constant_with(op, found, type)
+    return found
 
 
 def _spread_attribute(attr: Any, type: ValueType, to: Simplifier) -> Any:

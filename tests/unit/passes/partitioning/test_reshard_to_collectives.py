@@ -105,7 +105,7 @@ def test_axes_of_a_dimension_that_are_to_be_unreduced() -> None:
         .replace("[7", "[15, 14, 13, 12, 11, 10, 9, 8, 7")
     )
     message = refusal(text, PASS)
-    assert 'axis "b", which shards a dimension before and is to be unreduced' in message
+    assert 'axis "b", which shards a dimension before and must become unreduced' in message
     assert "sdy-insert-explicit-reshards" in message
 
 

@@ -30,12 +30,12 @@ _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
 _MOST_SUMS: Final = 4
-"""So many sums, one of the other, are looked behind."""
+"""The most nested sums whose operands are searched."""
 _STORES: Final = "dynamic_update_index_in_dim"
-"""What a scan calls to keep a value of every round."""
+"""The function that a scan calls to keep a value of every round."""
 
 
-class Use(NamedTuple):
+class OperandUse(NamedTuple):
     """A use of a value: the number of the op among all ops of the module, and of its operand."""
 
     op: int
@@ -46,14 +46,14 @@ class Made(NamedTuple):
     """A value that an expression computes, or its gradient.
 
     Attributes:
-        op: The number of the op that makes it.
-        result: Which of its results it is.
+        op: The number of the op that computes it.
+        result: The number of the result.
         uses: The uses that a constraint replaces.
     """
 
     op: int
     result: int
-    uses: tuple[Use, ...]
+    uses: tuple[OperandUse, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +94,16 @@ class _Place(NamedTuple):
         return self.path[0] if self.path else None
 
 
-def source_values(module: Module) -> list[SourceValue]:
+def source_values(root: Op) -> list[SourceValue]:
     """The values for which the source can have a constraint, in program order.
 
-    A value is left out if its gradients are uncertain, or if the expression computes values of several types.
+    A value is left out if its gradients are uncertain, if the program constrains it already, or if the expression
+    computes values of several types.
 
     Args:
-        module: The result of `load`; only locations with ranges of columns name expressions.
+        root: The module as `load` reads it; only locations with ranges of columns name expressions.
     """
-    return list(_Finder(ops_in(module.root)).found())
+    return list(_Finder(ops_in(root)).found())
 
 
 def _is_inside(op: Op, main: Op) -> bool:
@@ -117,6 +118,17 @@ def constrained(module: Module, constraints: Iterable[tuple[SourceValue, TensorS
         constraints: Values and their shardings.
     """
     root = module.copy_root()
+    insert_constraints(root, constraints)
+    return module.with_root(root)
+
+
+def insert_constraints(root: Op, constraints: Iterable[tuple[SourceValue, TensorSharding]]) -> None:
+    """Constrain values in place.
+
+    Args:
+        root: The module in which the values were found, or a copy of it.
+        constraints: Values and their shardings.
+    """
     ops = ops_in(root)
     for value, sharding in constraints:
         for op, result, uses in value.made:
@@ -125,7 +137,6 @@ def constrained(module: Module, constraints: Iterable[tuple[SourceValue, TensorS
             constraint.insert_after(ops[op])
             for use in uses:
                 ops[use.op].set_operand(use.operand, constraint.result)
-    return module.with_root(root)
 
 
 class _Finder:
@@ -159,7 +170,7 @@ class _Finder:
             )
             types = {(value.type.shape, value.type.element) for value in (*forward, *again)}
             shape, element = forward[0].type.shape if forward else None, forward[0].type.element if forward else ""
-            if not shape or len(types) != 1 or not forward[0].type.is_static:
+            if not shape or len(types) != 1 or not forward[0].type.is_static or _is_constrained(forward[0]):
                 continue
             first = self._place(_maker(forward[0]))
             gradients = self._gradients(span, [*forward, *again])
@@ -182,7 +193,7 @@ class _Finder:
     def _made(self, value: Value, span: Span | None = None) -> Made:
         """A value with its uses outside its own expression."""
         uses = [(self.number[op], operand) for op, operand in value.uses]
-        kept = [Use(op, operand) for op, operand in uses if span is None or self.places[op].leaf != span]
+        kept = [OperandUse(op, operand) for op, operand in uses if span is None or self.places[op].leaf != span]
         return Made(self.number[_maker(value)], value.index, tuple(sorted(kept)))
 
     def _gradients(self, span: Span, values: Sequence[Value]) -> list[Value]:
@@ -228,6 +239,11 @@ class _Finder:
         if place.role != _BACKWARD and op.name not in _ENDS:
             return False
         return place.path not in users and (not inside or place.path in inside)
+
+
+def _is_constrained(value: Value) -> bool:
+    """Whether the program constrains a value already, so that another constraint would be beside it."""
+    return _maker(value).name == CONSTRAINT or any(user.name == CONSTRAINT for user in value.users())
 
 
 def _maker(value: Value) -> Op:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import count
 
 _NAME = re.compile(r"`[^`]*`")
-_NUMBER = re.compile(r"(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])")
+_NUMBER = re.compile(r"(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])|(?<=[.'/])\d+(?=[.'/])")
 
 
 def general(name: str) -> str:
@@ -15,6 +15,8 @@ def general(name: str) -> str:
 
     >>> general("params['layers'][3]['w2']"), general("params['block_12']['w2']")
     ("params['layers'][*]['w2']", "params['block_*']['w2']")
+    >>> general("params['h']['3']['w2']"), general("params['model.layers.12.w2']")
+    ("params['h']['*']['w2']", "params['model.layers.*.w2']")
     """
     return _NUMBER.sub("*", name)
 

@@ -1,4 +1,4 @@
-"""Shardings that visits read and write, in a run or in a replay of one.
+"""The shardings that visits of ops read and write, in a run or in a replay of one.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """
@@ -14,8 +14,8 @@ from pyshardy.propagation.step import Update
 from pyshardy.propagation.views import from_other_side, to_other_side
 
 
-class Board:
-    """Shardings that visits read and write.
+class ShardingStore:
+    """The shardings that visits of ops read and write.
 
     Args:
         layout: The program.
@@ -25,25 +25,25 @@ class Board:
         self.layout = layout
 
     def get(self, value: int) -> TensorSharding | None:
-        """The sharding of a value now."""
+        """The current sharding of a value."""
         raise NotImplementedError
 
     def put(self, value: int, sharding: TensorSharding) -> None:
         """Write the sharding of a value."""
         raise NotImplementedError
 
-    def tell(self, value: int) -> None:
-        """Have those visited whom a new sharding concerns."""
+    def schedule_readers(self, value: int) -> None:
+        """Schedule the ops to visit again after a value got a new sharding."""
 
     def current(self, op: int) -> Current:
-        """The shardings that a visit of an op is given."""
+        """The shardings that a visit of an op reads, tensor by tensor."""
         layout = self.layout
         found = tuple([None if value == NO_VALUE else self.get(value) for value in layout.tensors[op]])
         view = layout.program.views.get(op) if layout.program.views else None
         return found if view is None else (*found[:-1], to_other_side(view, found[-1]))
 
     def write(self, op: int, updates: Sequence[Update]) -> None:
-        """Write what a visit of an op gives."""
+        """Write the outcome of a visit of an op."""
         layout = self.layout
         tensors, view = layout.tensors[op], layout.program.views.get(op) if layout.program.views else None
         for tensor, given in updates:
@@ -52,14 +52,14 @@ class Board:
                 continue
             held = given if view is None or tensor < len(tensors) - 1 else from_other_side(view, given)
             self.set(value, held)
-            self.tell(value)
+            self.schedule_readers(value)
             for member in layout.group_of.get(value, ()):
                 if member != value and self.get(member) is not given:
                     self.set(member, given)
-                    self.tell(member)
+                    self.schedule_readers(member)
 
     def set(self, value: int, sharding: TensorSharding) -> None:
-        """Write the sharding of a value, and those that are stored with it and have none yet."""
+        """Write the sharding of a value; values of the same list that have none yet get an open one."""
         if self.get(value) is sharding:
             return
         self.put(value, sharding)
