@@ -76,7 +76,7 @@ def compare_outputs(
     """The distance of every output from its expected value, the largest over all its copies.
 
     >>> compare_outputs(["x"], [np.array([1.0, 2.0])], [np.array([1.0, 3.0])])
-    [Difference(name='x', max_absolute_error=1.0, max_relative_error=0.25, noise_ratio=None)]
+    [OutputDifference(name='x', max_absolute_error=1.0, max_relative_error=0.25, noise_ratio=None)]
     """
     known: Sequence[Noise | None] = [None] * len(names) if noises is None else noises
     rows = zip(names, found, expected, known, strict=True)
@@ -89,7 +89,7 @@ def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | 
     if len(shards) < 2 or found.shape != expected.shape:
         parts: list[tuple[np.ndarray, Any]] = [(np.asarray(found), ...)]
     else:
-        parts = [(np.asarray(shard.data), shard.index) for shard in shards]
+        parts = _distinct([(np.asarray(shard.data), shard.index) for shard in shards])
     pieces = [compare_arrays(name, part, expected[index]) for part, index in parts]
     ratio = None
     if noise is not None:
@@ -97,6 +97,20 @@ def _compare_output(name: str, found: Any, expected: np.ndarray, noise: Noise | 
         ratio = max(noise.ratio(part, index) for part, index in parts) if is_same_shape else np.inf
     absolute = max(piece.max_absolute_error for piece in pieces)
     return OutputDifference(name, absolute, max(piece.max_relative_error for piece in pieces), ratio, noise)
+
+
+def _distinct(parts: list[tuple[np.ndarray, Any]]) -> list[tuple[np.ndarray, Any]]:
+    """The parts without those that equal another part of the same index, bit by bit."""
+    found: dict[str, list[tuple[np.ndarray, Any]]] = {}
+    for part, index in parts:
+        known = found.setdefault(repr(index), [])
+        if not any(np.array_equal(_bits(part), _bits(other)) for other, _ in known):
+            known.append((part, index))
+    return [part for known in found.values() for part in known]
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray) -> OutputDifference:

@@ -48,6 +48,7 @@ class Noise:
 
     def __init__(self, expected: np.ndarray, trials: Sequence[np.ndarray]) -> None:
         self.expected, self._trials = expected, trials
+        self._factor_noises: dict[str, float] = {}
         self._is_whole = not jax.numpy.issubdtype(expected.dtype, np.inexact)
         values = wide(expected)
         sizes = np.abs(values)
@@ -90,36 +91,41 @@ class Noise:
         """
         expected = self.expected[index]
         known = np.where(np.isinf(self.of_elements[index]), expected, found)
-        return _ratio(abs(_factor(known, expected)), self._factor_noise(index))
+        return _ratio(abs(_factor(known, expected)[0]), self._factor_noise(index))
 
     def _factor_noise(self, index: Any) -> float:
         """How far rounding moves the factor, from whole runs and from single elements."""
-        expected = self.expected[index]
-        noise = 2 * _least_step(expected.dtype) / float(np.sqrt(max(1, expected.size)))
-        for trial in self._trials:
-            noise = max(noise, abs(_factor(trial[index], expected)), _scatter(trial[index], expected))
-        return noise
+        key = repr(index)  # a slice has no hash
+        if key not in self._factor_noises:
+            expected = self.expected[index]
+            noise = 2 * _least_step(expected.dtype) / float(np.sqrt(max(1, expected.size)))
+            for trial in self._trials:
+                noise = max(noise, *map(abs, _factor(trial[index], expected)))
+            self._factor_noises[key] = noise
+        return self._factor_noises[key]
 
 
-def _factor(found: np.ndarray, expected: np.ndarray) -> complex:
-    """The deviation from 1 of the factor between found and expected values, by least squares over finite elements."""
-    moves, square = _moves(found, expected)
-    return complex(moves.sum() / square) if square else 0.0
+def _factor(found: np.ndarray, expected: np.ndarray) -> tuple[complex, float]:
+    """The deviation from 1 of the factor between found and expected values, by least squares over finite elements.
 
-
-def _scatter(found: np.ndarray, expected: np.ndarray) -> float:
-    """The error of the factor if all elements move at random."""
-    moves, square = _moves(found, expected)
-    return float(np.sqrt(np.sum(np.abs(moves) ** 2)) / square) if square else 0.0
-
-
-def _moves(found: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, float]:
+    The second number is its error if all elements move at random.
+    """
     other, whole = wide(found), wide(expected)
     used = np.isfinite(other) & np.isfinite(whole)
-    whole, other = whole[used], other[used]
+    if not used.all():
+        whole, other = whole[used], other[used]
     with np.errstate(over="ignore"):
-        square = float(np.sum(np.abs(whole) ** 2))
-    return (other - whole) * whole.conj(), square if np.isfinite(square) else 0.0
+        square = _sum_of_squares(whole)
+    if not square or not np.isfinite(square):
+        return 0.0, 0.0
+    moves = (other - whole) * whole.conj()
+    return complex(moves.sum() / square), float(np.sqrt(_sum_of_squares(moves)) / square)
+
+
+def _sum_of_squares(values: np.ndarray) -> float:
+    """The sum of |v|^2, without an array of the squares."""
+    flat = values.ravel()
+    return float(np.vdot(flat, flat).real)
 
 
 def _part_moved(found: np.ndarray, expected: np.ndarray) -> float:
@@ -147,7 +153,8 @@ def _up_to_size(sizes: np.ndarray, moves: np.ndarray) -> np.ndarray:
     """Per element, the largest move of elements of the same power of two or less; of some more if these are few."""
     powers = np.frexp(sizes)[1]
     powers[sizes == 0] = powers.min() - 1
-    _, place, counts = np.unique(powers, return_inverse=True, return_counts=True)
+    place = powers - powers.min()
+    counts = np.bincount(place)
     most = np.zeros(len(counts))
     np.maximum.at(most, place, moves)
     most = np.maximum.accumulate(most)
