@@ -80,7 +80,9 @@ def read_module(
 
         return read_isolated(content, name, allow_unregistered_dialects)
     source = text_or_bytecode(content, name)
-    module = Module.parse(source, name=name, allow_unregistered_dialects=allow_unregistered_dialects)
+    module = Module.parse(
+        source, name=name, allow_unregistered_dialects=allow_unregistered_dialects, keep_inner_modules=False
+    )
     if isinstance(source, str):
         return module, source.encode()
     if not content.startswith(BYTECODE_MAGIC):

@@ -68,7 +68,9 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
         raise _ended(name, "bytes on which the reader process returns an invalid answer") from error
     if refused is not None:
         raise refused
-    return Module.parse(text, name=name, allow_unregistered_dialects=allow_unregistered_dialects), source
+    return Module.parse(
+        text, name=name, allow_unregistered_dialects=allow_unregistered_dialects, keep_inner_modules=False
+    ), source
 
 
 def _ending(status: int, errors: bytes) -> str:

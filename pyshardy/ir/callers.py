@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyshardy.ir.functions import CALL, functions
 from pyshardy.ir.op import Op
+from pyshardy.ir.symbols import callee_in
 
 
 class Callers:
@@ -33,7 +34,7 @@ class Callers:
 
     def callee(self, call: Op) -> Op:
         """The function that a call refers to."""
-        return self._functions[call.attrs["callee"]]
+        return callee_in(self._functions, call)
 
 
 def _is_at_the_top(call: Op, root: Op) -> bool:

@@ -51,13 +51,22 @@ class Module:
         """The name of the text that it was read from; MLIR calls it "-". Passes keep it."""
 
     @classmethod
-    def parse(cls, source: str | bytes, *, name: str = "-", allow_unregistered_dialects: bool = False) -> Module:
+    def parse(
+        cls,
+        source: str | bytes,
+        *,
+        name: str = "-",
+        allow_unregistered_dialects: bool = False,
+        keep_inner_modules: bool = True,
+    ) -> Module:
         """Read a module from text or bytecode and verify it.
 
         Args:
             source: The module.
             name: What to call the source in messages: a file name.
             allow_unregistered_dialects: Whether ops of unknown dialects are accepted, in generic form.
+            keep_inner_modules: Whether modules inside the module stay. No call can name their functions, and XLA leaves
+                them out.
 
         Raises:
             UsageError: The source is neither text nor bytes.
@@ -77,6 +86,9 @@ class Module:
                 parsed = ir.Module.parse(source)
             except _PARSER_ERRORS as error:
                 raise invalid_module("reading a module", errors, error, name) from error
+            if not keep_inner_modules:
+                for op in [op for op in parsed.body.operations if op.operation.name == "builtin.module"]:
+                    op.operation.erase()
         module = cls(context, AttrTable(has_lost_range(source)), mlir=parsed)
         module.name = name
         return module

@@ -5,6 +5,7 @@ Source: docs/semantics/import.md#symbols-and-calls
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log10
 
 from pyshardy.core.text import format_symbol
@@ -58,7 +59,19 @@ class SymbolTable:
 
     def callee(self, call: Op) -> Op:
         """The function that a call refers to."""
-        return self.ops[call.attrs["callee"]]
+        return callee_in(self.ops, call)
+
+
+def callee_in(functions: Mapping[str, Op], call: Op) -> Op:
+    """The function that a call refers to, from the functions of the module by name.
+
+    Raises:
+        PassError: There is none. A call in a module inside the module refers to a function of that one.
+    """
+    name: str = call.attrs["callee"]
+    if name not in functions:
+        raise PassError(call, f"calls {format_symbol(name)}, which is not at the top of the module")
+    return functions[name]
 
 
 def original_name(function: Op) -> str:

@@ -48,6 +48,16 @@ def test_bytes(expected: str) -> None:
     assert load_bytes(TEXT.encode()).text() == load_bytes(Module.parse(TEXT).bytecode()).text() == expected
 
 
+def test_inner_modules_are_left_out_as_in_xla(expected: str) -> None:
+    inner = """
+module @inner {
+  func.func @g() { call @h() : () -> () return }
+  func.func private @h() { return }
+}
+"""
+    assert load_bytes((TEXT + inner).encode(), "test").text() == expected
+
+
 def test_text_in_other_alphabets(tmp_path: Path) -> None:
     path = tmp_path / "Modell-ä.mlir"
     path.write_text("// Größe\n" + TEXT, encoding="utf-8")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.ir.callers import Callers
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions
 from pyshardy.ir.op_lists import ops_named
 
@@ -68,5 +69,5 @@ def test_a_call_of_an_unknown_function_has_no_callee() -> None:
     callers = Callers(root)
     (call,) = callers.of(function(root, "g"))
     call.set_attr("callee", "nothing")
-    with pytest.raises(KeyError):
+    with pytest.raises(PassError, match="calls @nothing, which is not at the top of the module"):
         callers.callee(call)

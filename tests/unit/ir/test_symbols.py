@@ -192,3 +192,10 @@ def test_a_copy_of_a_copy_remembers_the_first() -> None:
     assert again.attrs["sym_name"] == "a_0_1"
     assert again.attrs[ORIGINAL_NAME] == "a"
     assert ORIGINAL_NAME not in table["a"].attrs
+
+
+def test_calls_in_inner_modules_are_refused() -> None:
+    module = Module.parse("module { func.func @g() { call @h() : () -> () return } func.func private @h() { return } }")
+    outer = Module.parse(f"func.func @main() {{ return }}\n{module.text()}")
+    with pytest.raises(PassError, match="calls @h, which is not at the top of the module"):
+        run_pipeline(outer, "sdy-propagate-sharding-from-func-to-call")
