@@ -6,6 +6,7 @@ if another one dies, but not if another one is alive and never reaches the barri
 
 from __future__ import annotations
 
+import atexit
 import re
 import threading
 import time
@@ -26,6 +27,8 @@ _BEAT_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
 _PAUSE_SECONDS = 3.0
 """A process that has not checked heartbeats for this long was itself suspended, so its observations are outdated."""
+_EXIT_SECONDS = 2.0
+"""How long the end of the process waits for a last heartbeat."""
 _ALIVE = "pyshardy/alive/"
 _LATE = re.compile(r"Some timed out task names:\n(.*?)(?:\nRPC:|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"(\d+)\s*$", re.MULTILINE)
@@ -49,7 +52,9 @@ class _Watch:
         self._reached = time.monotonic()
         self._runs: dict[tuple[int, ...], count[int]] = {}
         self._ended = threading.Event()
-        threading.Thread(target=self._beat, name="pyshardy heartbeats", daemon=True).start()
+        self._thread = threading.Thread(target=self._beat, name="pyshardy heartbeats", daemon=True)
+        self._thread.start()
+        atexit.register(self._end_and_wait)
 
     def _beat(self) -> None:
         for number in count():
@@ -61,6 +66,12 @@ class _Watch:
     def end(self) -> None:
         """Stop sending heartbeats."""
         self._ended.set()
+        atexit.unregister(self._end_and_wait)
+
+    def _end_and_wait(self) -> None:
+        """End the thread before Python does, which would end the process if the thread is in C++ just then."""
+        self._ended.set()
+        self._thread.join(_EXIT_SECONDS)
 
     def look(self, number: int) -> None:
         """Send a heartbeat, and record those of the others."""
