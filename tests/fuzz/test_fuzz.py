@@ -30,16 +30,16 @@ MODULE = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tens
 
 def test_nothing_is_found(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = [
-        "--texts=20",
-        "--bytecodes=20",
-        "--programs=5",
+        "--texts=10",
+        "--bytecodes=10",
+        "--programs=3",
         "--workers=1",
         f"--findings={tmp_path}",
         "--seconds=60",
     ]
     assert main(arguments) == 0
     out = capfd.readouterr().out
-    assert "20 bytecode" in out and "5 program" in out and "20 text" in out
+    assert "10 bytecode" in out and "3 program" in out and "10 text" in out
     assert out.endswith("\n0 findings\n")
     assert not list(tmp_path.iterdir())
 
@@ -177,6 +177,12 @@ def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
     if is_readers:  # in a process of its own the planted signal comes again, and is nobody else's
         assert "not of pyshardy: jaxlib's reader signal: 1\n" in out
     assert status == 1 and "FOUND signal: 1\n" in out
+
+
+def test_a_reader_that_does_not_come_back_counts_as_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_READ", "import time; time.sleep(60)")
+    monkeypatch.setattr(process, "_READ_SECONDS", 0.2)
+    assert process.ends_reader(GOOD_BYTECODE)
 
 
 def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
