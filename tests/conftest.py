@@ -18,7 +18,11 @@ from tests.support.slow import has_no_fast_test, is_slow
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
-    [*os.environ.get("XLA_FLAGS", "").split(), "--xla_force_host_platform_device_count=8"]
+    [  # LLVM compiles in a third less time without optimizations, which change no collective and no buffer
+        *os.environ.get("XLA_FLAGS", "").split(),
+        "--xla_force_host_platform_device_count=8",
+        "--xla_backend_optimization_level=0",
+    ]
 )
 os.environ.pop("COLUMNS", None)  # which pytest-xdist sets for its workers, and tables obey
 TESTS = Path(__file__).parent

@@ -1,6 +1,6 @@
 """Random programs compute the same numbers on eight devices as on one.
 
-`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 580 here none is refused.
+`python -m tests.end_to_end.numbers_campaign` runs many more. Of the 228 here none is refused.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from pyshardy.reshard.exchange_plan import _rounds_of as right_rounds
 from pyshardy.transforms.padding.padder import Padder
 from support.reference import jaxlib_version
 
-COUNTS = {"annotated": 40, "chain": 40, "composed": 20, "indexed": 80, "moving": 100, "odd": 20, "op": 160, "typed": 60}
+COUNTS = {"annotated": 24, "chain": 12, "composed": 12, "indexed": 24, "moving": 24, "odd": 12, "op": 48, "typed": 24}
 """Programs of every family."""
-CHUNK = 20
-SHARED = 8
+CHUNK = 12
+SHARED = 5
 """The smallest number of programs of which a device has less than everything, or sends something, of a chunk."""
 
 
@@ -59,7 +59,7 @@ def test_random_programs_compute_the_same(family: str, start: int) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_programs_compute_the_same_as_xla_sees_them(family: str) -> None:
-    found = {seed: outcome(family, seed, view="xla") for seed in range(CHUNK)}
+    found = {seed: outcome(family, seed, view="xla") for seed in range(CHUNK // 2)}
     assert {seed: one.details for seed, one in found.items() if one.verdict is not Verdict.EQUAL} == {}
 
 

@@ -23,8 +23,9 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.quick_cost.layered import LayeredCandidates
 
 MESH = {"data": 2, "model": 4}
+CHIPS = ("v5e", "h100")
 NO_LIMIT = 1e18
-ONE_OF_ALL = 7
+ONE_OF_ALL = 14
 """Of all shardings of a tiny program every so many is priced."""
 
 
@@ -40,26 +41,23 @@ def tiny(name: str, mesh: dict[str, int]) -> pyshardy.Module:
 @pytest.mark.parametrize("name", TINY)
 def test_no_sharding_of_a_tiny_program_is_below_the_bound(name: str) -> None:
     module = tiny(name, MESH)
-    for chip in ("v5e", "h100"):
-        evaluator = Evaluator(module, MESH, chip, memory=NO_LIMIT)
-        found = [evaluator.seconds(choice) for choice in islice(enumerated(evaluator), 0, 1400, ONE_OF_ALL)]
-        bound = bound_of(module, chip, 8)
-        assert 0 < bound <= min(found) < bound_of(module, chip, 1) * 20
-        assert min(found) < max(found)
+    chip = CHIPS[list(TINY).index(name) % 2]
+    evaluator = Evaluator(module, MESH, chip, memory=NO_LIMIT)
+    found = [evaluator.seconds(choice) for choice in islice(enumerated(evaluator), 0, 1400, ONE_OF_ALL)]
+    bound = bound_of(module, chip, 8)
+    assert 0 < bound <= min(found) < bound_of(module, chip, 1) * 20
+    assert min(found) < max(found)
 
 
-@pytest.mark.parametrize(
-    "program", ["dense", "experts", "routed", "decode", "scanned", "convolutions", "unet", "graph"]
-)
-def test_no_plan_of_people_or_chance_is_below_the_bound(program: str) -> None:
+@pytest.mark.parametrize(("program", "chip"), [("dense", "v5e"), ("routed", "h100"), ("graph", "v5e")])
+def test_no_plan_of_people_or_chance_is_below_the_bound(program: str, chip: str) -> None:
     module = load(program, MESH)
     shapes = {port.name: port.shape for port in input_tensors(module.root)}
-    for chip in ("v5e", "h100"):
-        evaluator = Evaluator(module, MESH, chip, memory=NO_LIMIT)
-        plans = [*experts_of(program, shapes, MESH), *islice(random_plans(program, shapes, MESH, Random(1)), 4)]
-        found = [evaluator.from_scratch(plan.specs) for plan in plans]
-        found += map(evaluator.seconds, islice(at_random(evaluator, seed=3), 4))
-        assert 0 < bound_of(module, chip, 8) <= min(found), chip
+    evaluator = Evaluator(module, MESH, chip, memory=NO_LIMIT)
+    plans = [*experts_of(program, shapes, MESH), *islice(random_plans(program, shapes, MESH, Random(1)), 4)]
+    found = [evaluator.from_scratch(plan.specs) for plan in plans]
+    found += map(evaluator.seconds, islice(at_random(evaluator, seed=3), 4))
+    assert 0 < bound_of(module, chip, 8) <= min(found)
 
 
 def test_constraints_do_not_go_below_the_bound() -> None:
