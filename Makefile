@@ -42,7 +42,7 @@ performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
 	cp $(COMPILED)/docs/performance.md docs/
 
 campaign: $(VENV)/.tested  ## the long campaigns: the tests that run on a sample, on all; against the reference, against XLA's dumps, and eight devices against one
-	PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q tests/differential tests/end_to_end tests/search
+	PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q tests/differential tests/end_to_end tests/page tests/search
 	$(BIN)/python -m tests.differential.campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign
