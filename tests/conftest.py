@@ -36,15 +36,13 @@ settings.register_profile("fast", _COMMON, derandomize=True, max_examples=5)
 settings.load_profile("fixed")
 
 
-def pytest_collection_finish() -> None:
-    """Keep the collector away from the modules and the tests, which all stay: every test that calls it is faster.
+def pytest_configure() -> None:
+    """Let the collector look at old objects rarely: JAX caches gigabytes of them, and all were looked at too often.
 
-    It looks at all that JAX caches, gigabytes in the end, whenever enough young objects have become old. So young ones
-    get more time to go: by default a few syntax trees are enough, and half of the time of later tests was its.
+    A few are frozen, so that `pause_gc` leaves the generations alone; few, as it has to count them.
     """
-    gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(700, 10, 100)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
