@@ -41,8 +41,8 @@ performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
 	cd $(COMPILED) && .venv/bin/python -m benchmarks.page --interpreted $(CURDIR)
 	cp $(COMPILED)/docs/performance.md docs/
 
-campaign: $(VENV)/.tested  ## the long campaigns: the tests that run on a sample, on all; against the reference, against XLA's dumps, and eight devices against one
-	PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q tests/differential tests/end_to_end tests/page tests/search
+campaign: $(VENV)/.tested  ## the long campaigns: all cases of all tests; against the reference, against XLA's dumps, and eight devices against one
+	PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q
 	$(BIN)/python -m tests.differential.campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign
 	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign

@@ -1,7 +1,8 @@
 """Settings that every test needs before jax is imported: eight virtual CPU devices, fixed seeds.
 
 Hypothesis draws the same examples on every run; `pytest --hypothesis-profile=thorough` draws new and many more ones,
-and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what `tests/support/slow.py` lists.
+and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what `tests/support/slow.py` lists. Tests that
+`tests/support/sampled.py` lists run on some of their cases.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.slow import has_no_fast_test, is_slow
+from tests.support.sampled import ALL_TESTS, left_out
+from tests.support.slow import SAMPLES, has_no_fast_test, is_slow
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = " ".join(
@@ -42,7 +44,7 @@ def pytest_configure() -> None:
     A few are frozen, so that `pause_gc` leaves the generations alone; few, as it has to count them.
     """
     gc.freeze()
-    gc.set_threshold(700, 10, 100)
+    gc.set_threshold(10_000, 10, 100)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -51,8 +53,19 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_left_out else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow."""
-    for item in items:
-        if is_slow(item.nodeid.removeprefix("tests/")):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases of which a sample is enough, and mark what is slow."""
+    names = {item.nodeid.removeprefix("tests/"): item for item in items}
+    if ALL_TESTS not in os.environ and not any("::" in argument for argument in config.args):
+        omitted = left_out(names, kept=SAMPLES)
+        config.hook.pytest_deselected(items=[names[name] for name in omitted])
+        items[:] = [item for item in items if item.nodeid.removeprefix("tests/") not in omitted]
+    for name, item in names.items():
+        if is_slow(name):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After each file, forget the programs that JAX has compiled: they would fill gigabytes."""
+    if (nextitem is None or nextitem.path != item.path) and "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()

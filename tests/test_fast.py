@@ -1,4 +1,7 @@
-"""What `make test-fast` runs: tests of every room, and nothing that is listed as slow without being there."""
+"""What `make test-fast` runs: tests of every room, and nothing that is listed as slow without being there.
+
+And which cases `make test` leaves out.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 from test_layers import RANKS
 
+from support.sampled import ONE_OF, left_out
 from support.slow import SAMPLES, SLOW, has_no_fast_test, is_slow
 
 TESTS = Path(__file__).parent
@@ -47,7 +51,7 @@ def test_a_room_without_fast_tests_is_found() -> None:
     assert fast_tests([TESTS / "test_fast.py"])
 
 
-@pytest.mark.parametrize("name", [*SLOW, *SAMPLES])
+@pytest.mark.parametrize("name", [*SLOW, *SAMPLES, *ONE_OF])
 def test_what_is_listed_exists(name: str) -> None:
     """A test that gets another name would else be fast without anybody noticing."""
     file, _, test = name.partition("::")
@@ -76,3 +80,13 @@ def test_files_are_left_out_only_if_nothing_in_them_is_fast() -> None:
         if has_no_fast_test(path, TESTS):
             assert fast_tests([path]) == []
     assert not has_no_fast_test(TESTS.parent / "pyshardy" / "search", TESTS)
+
+
+def test_of_a_test_that_is_sampled_the_first_of_every_so_many_cases_run() -> None:
+    test, count = "differential/test_writing.py::test_program", 3
+    assert ONE_OF[test] == count
+    names = [f"{test}[{number}]" for number in range(7)]
+    others = [f"{test}s[{number}]" for number in range(7)]
+    assert [name for name in names if name not in left_out(names + others)] == [names[0], names[3], names[6]]
+    assert left_out(names, kept=[names[1]]) == {names[number] for number in (2, 4, 5)}
+    assert left_out(others) == set()

@@ -14,12 +14,11 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.write import OpByOpWarning
 from support.edits import random_annotations
 from support.programs import module_text
-from support.sampled import sampled
 
 EDITS = 2
 
 
-@pytest.mark.parametrize("name", sampled(PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_edits_of_a_program(name: str) -> None:
     if reason := PROGRAMS[name].skip():
         pytest.skip(reason)

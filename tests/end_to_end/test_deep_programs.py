@@ -19,7 +19,6 @@ from pyshardy.runtime.input_uses import input_uses
 from pyshardy.runtime.inputs import random_inputs
 from pyshardy.runtime.noise import LIMIT, Noise
 from pyshardy.runtime.rounding import noises
-from support.sampled import sampled
 
 
 class Ran(NamedTuple):
@@ -49,7 +48,7 @@ def deep(name: str) -> Ran:
     return ran(DEEP[name]().load())
 
 
-NAMES = sampled(DEEP)
+NAMES = DEEP
 
 
 @pytest.mark.parametrize("name", NAMES)

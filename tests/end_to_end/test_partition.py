@@ -21,7 +21,6 @@ from pyshardy.runtime.execute import run_on_one_device
 from support.global_runs import run_on_devices
 from support.programs import load_example
 from support.reference import jaxlib_version
-from support.sampled import sampled
 
 BY_INTERPRETER = ("mlp_training", "reshapes", "uneven", "einsum_many_dims", "device_order")
 """Small programs that StableHLO's interpreter runs too."""
@@ -46,7 +45,7 @@ def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -
             assert index == held[devices.index(shard.device)]
 
 
-@pytest.mark.parametrize("name", sampled(PROGRAMS))
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())
@@ -65,7 +64,7 @@ def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", sampled(["mlp_training", "spatial_convolution", "stencil", "unet"]))
+@pytest.mark.parametrize("name", ["mlp_training", "spatial_convolution", "stencil", "unet"])
 def test_options_do_not_change_the_numbers(name: str, options: str) -> None:
     program = usable(name)
     module = pyshardy.load(program.lower())

@@ -27,7 +27,6 @@ from pyshardy.report.assignments import Assignment, assignments, read_lines
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patched
 from pyshardy.transforms.source_values import CONSTRAINT, SourceValue, constrained, source_values
-from support.sampled import sampled
 
 Loader = Callable[[ModuleType], pyshardy.Module]
 FILES = {"models": models, "blocks": blocks}
@@ -87,7 +86,7 @@ MOST = 4
 @pytest.mark.parametrize(
     "file, program, least",
     [
-        *(("models", name, int(name not in WITHOUT_VALUES)) for name in sampled(PROGRAMS)),
+        *(("models", name, int(name not in WITHOUT_VALUES)) for name in PROGRAMS),
         ("blocks", "loss", 4),
         ("blocks", "remembered", 4),
         ("blocks", "scanned", 0 if ROUNDS_ARE_FUNCTIONS else 3),

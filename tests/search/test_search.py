@@ -35,7 +35,6 @@ import pyshardy
 from pyshardy import PartitionSpec as Spec
 from pyshardy import UsageError
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from support.sampled import sampled
 
 MESH = {"data": 2, "model": 4}
 TINY = """
@@ -60,7 +59,7 @@ func.func @main(%a: tensor<8192x4096xbf16>, %b: tensor<4096x16384xbf16>, %c: ten
 }"""
 
 
-@pytest.mark.parametrize(("program", "chip"), sampled(product(["dense", "experts", "scanned"], ["v5e", "h100"]), 4))
+@pytest.mark.parametrize(("program", "chip"), [*product(["dense", "experts", "scanned"], ["v5e", "h100"])])
 def test_no_worse_than_people(program: str, chip: str) -> None:
     found = compared(Case(program, "2x4", chip), budget_s=120, candidates=200)
     assert found.verdict in ("win", "equal"), found

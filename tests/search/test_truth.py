@@ -27,10 +27,9 @@ from search.truth import (
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
-from support.sampled import sampled
 
 
-@pytest.mark.parametrize("program", sampled(PROGRAMS, 3))
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_plan_is_what_xla_makes_of_it(program: str) -> None:
     found = truth(program, saved_specs(program))
     assert found.error < 1e-3
