@@ -21,9 +21,9 @@ from pyshardy.running import compiled_collectives
 from pyshardy.transforms.exchanges import windowed
 from support.reference import jaxlib_version
 
-COUNT = 20
+COUNT = 10
 """Programs of every family."""
-CHUNK = 20
+CHUNK = 10
 WARNED = {"convolution": 9, "reduction": 0, "scattering": 0}
 """The largest number of programs of a family in which something is gathered because it cannot run on shards."""
 

@@ -133,7 +133,7 @@ def megatron(mesh: Any, shapes: Any) -> pyshardy.Module:
 @pytest.fixture(scope="module")
 def plan() -> pyshardy.Plan:
     """A plan for blocks whose inputs are sharded already: only constraints are left to find."""
-    return pyshardy.search(megatron(MESH, blocks.layers()), hardware="h100", budget_s=300)
+    return pyshardy.search(megatron(MESH, blocks.layers()), hardware="h100", budget_s=300, candidates=30)
 
 
 def test_constraints_make_a_step_faster(plan: pyshardy.Plan) -> None:
@@ -156,7 +156,7 @@ def test_no_constraint_is_there_that_gains_nothing(plan: pyshardy.Plan) -> None:
 def test_long_sequences_are_split_between_the_layers() -> None:
     """Sequence parallelism: what a block hands on is split along the sequence, what is in it along its weights."""
     module = megatron(MESH, blocks.layers(width=4096, batch=2, length=2048))
-    plan = pyshardy.search(module, hardware="v5e", budget_s=300)
+    plan = pyshardy.search(module, hardware="v5e", budget_s=300, candidates=30)
     given = next(row for row in plan.summary.rows if row.name == "as it was given")
     specs = {one.name: one.spec for one in plan.constraints}
     assert specs[""] == Spec("data", "model", None)
@@ -165,7 +165,7 @@ def test_long_sequences_are_split_between_the_layers() -> None:
 
 
 def test_the_same_seed_finds_the_same_constraints(plan: pyshardy.Plan) -> None:
-    again = pyshardy.search(megatron(MESH, blocks.layers()), hardware="h100", budget_s=300)
+    again = pyshardy.search(megatron(MESH, blocks.layers()), hardware="h100", budget_s=300, candidates=30)
     assert again.constraints == plan.constraints
 
 
@@ -248,7 +248,7 @@ def test_tokens_come_back_from_the_experts() -> None:
 
 def test_source_that_cannot_be_read_is_told_by_line(plan: pyshardy.Plan) -> None:
     text = plan.module.text(debug_info=True).replace("search/blocks.py", "nowhere/blocks.py")
-    found = pyshardy.search(pyshardy.load(text), hardware="h100", budget_s=300, candidates=60)
+    found = pyshardy.search(pyshardy.load(text), hardware="h100", budget_s=300, candidates=30)
     assert found.constraints and "@@" not in found.patch()
     assert all(
         line.startswith("after ") and "jax.lax.with_sharding_constraint(...," in line

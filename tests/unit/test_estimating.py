@@ -57,10 +57,9 @@ def test_24_layers_are_estimated_within_a_second() -> None:
     example = load_example("transformer")
     partition = pyshardy.partition(pyshardy.load(example.lower(example.Config(layers=24))))
     cost(partition, "v5p")
-    times = []
-    for _ in range(3):  # another process may take the core for a while
-        start = time.process_time()
-        found = cost(partition, "v5p")
-        times.append(time.process_time() - start)
-    assert min(times) < 2.5  # a second on an idle machine, twice as long where two workers share a core
+    start = time.process_time()
+    found = cost(partition, "v5p")
+    assert (
+        time.process_time() - start < 2.5
+    )  # a second on an idle machine, twice as long where two workers share a core
     assert found.estimate.flops_per_device > 1e11
