@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,12 +13,16 @@ _MOST = 2_000_000
 """The collector skips at most so many objects, or four times the new ones; then it runs in full."""
 _aged = 0
 _collections = 0
+_lock = threading.RLock()
+_pauses = 0
+_was_enabled = False
 
 
 @contextmanager
 def pause_gc() -> Iterator[None]:
-    """Switch the cyclic garbage collector off inside the block, if it is on.
+    """Switch the cyclic garbage collector off inside the block.
 
+    Blocks may be nested, and several threads may be in one. At the end of the last block, it is on again if it was on.
     If there are many new objects, they count as old afterwards. They stay alive, so scanning them as soon as the
     collector is on again would take a sixth of a pipeline's time and find nothing.
 
@@ -25,14 +30,20 @@ def pause_gc() -> Iterator[None]:
     ...     gc.isenabled()
     False
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    global _pauses, _was_enabled
+    with _lock:
+        if not _pauses:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
     try:
         yield
     finally:
-        if was_enabled:
-            _age()
-            gc.enable()
+        with _lock:
+            _pauses -= 1
+            if not _pauses and _was_enabled:
+                _age()
+                gc.enable()
 
 
 def _age() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 SLOW = (
     # Comparisons with the reference, with XLA and with one device; other programs; a browser; searches; fuzzing
     "cost/test_against_xla.py",
+    "cost/test_cores.py::test_peak_memory_is_near_what_xla_needs",
     "cost/test_programs.py",
     "cost/test_published.py",
     "cost/test_quick.py",
@@ -43,6 +44,8 @@ SLOW = (
     "test_process_state.py::test_no_cache_keeps_a_module_alive",
     "test_process_state.py::test_what_changes_is_on_the_page",
     # Rooms: what starts processes, compiles many programs, collects garbage of the whole process, or measures time
+    "unit/autopartition/test_pricing.py::test_tactics_are_ranked_as_the_careful_estimate_ranks_them",
+    "unit/autopartition/test_tactics.py::test_no_two_tactics_have_one_name",
     "unit/cli/test_dumps.py::test_hlo_runs_on_virtual_devices",
     "unit/cli/test_hostile.py::test_one_error_each[names]",
     "unit/cli/test_hostile.py::test_one_error_each[numbers]",
@@ -56,6 +59,8 @@ SLOW = (
     "unit/cli/test_report_command.py::test_two_programs_and_a_chip",
     "unit/cli/test_run_command.py",
     "unit/cli/test_streams.py",
+    "unit/core/test_intern.py::test_a_value_keeps_its_parts_and_nothing_keeps_the_value",
+    "unit/core/test_intern.py::test_values_are_freed",
     "unit/frontend/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run",
     "unit/frontend/test_from_jax.py::test_keys_have_the_dimensions_that_jax_sees",
     "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found",

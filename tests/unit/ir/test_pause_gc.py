@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from collections.abc import Iterator
 
@@ -76,3 +77,35 @@ def test_the_collector_stays_off_where_it_was_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_the_collector_is_on_again_after_the_last_of_several_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread asks whether it is on, and switches it off only when another one has switched it on."""
+    first_is_in, second_asks, second_goes_on = (threading.Event() for _ in range(3))
+    is_enabled = gc.isenabled
+
+    def asked() -> bool:
+        answer = is_enabled()
+        if threading.current_thread().name == "second":
+            second_asks.set()
+            assert second_goes_on.wait(10)
+        return answer
+
+    def first() -> None:
+        with pause_gc():
+            first_is_in.set()
+            second_asks.wait(1)
+        second_goes_on.set()
+
+    def second() -> None:
+        assert first_is_in.wait(10)
+        with pause_gc():
+            pass
+
+    monkeypatch.setattr(gc, "isenabled", asked)
+    threads = [threading.Thread(target=first), threading.Thread(target=second, name="second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert is_enabled()
