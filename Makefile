@@ -22,7 +22,7 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto --dist worksteal -q
 
-test-fast: $(VENV)/.tested  ## tests of every room in less than a minute, without those that are marked as slow
+test-fast: $(VENV)/.tested  ## tests of every room in a minute or a little more, without those that are marked as slow
 	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
 test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
