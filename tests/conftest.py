@@ -39,7 +39,7 @@ settings.load_profile("fixed")
 
 
 def pytest_configure() -> None:
-    """Let the collector look at old objects rarely: JAX caches gigabytes of them, and all were looked at too often.
+    """Let the collector look at old objects rarely: JAX's caches hold many of them.
 
     A few are frozen, so that `pause_gc` leaves the generations alone; few, as it has to count them.
     """

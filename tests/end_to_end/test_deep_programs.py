@@ -48,10 +48,7 @@ def deep(name: str) -> Ran:
     return ran(DEEP[name]().load())
 
 
-NAMES = DEEP
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DEEP)
 def test_a_deep_program_raises_no_false_alarm(name: str) -> None:
     differences = deep(name).compare()
     assert [difference.name for difference in differences if difference.verdict() is Verdict.DIFFER] == []
@@ -59,7 +56,7 @@ def test_a_deep_program_raises_no_false_alarm(name: str) -> None:
     assert max(difference.noise_ratio for difference in differences) < LIMIT / 2
 
 
-IN_F32 = [name for name in NAMES if not name.endswith(("16", "mixed", "layer"))]
+IN_F32 = [name for name in DEEP if not name.endswith(("16", "mixed", "layer"))]
 
 
 @pytest.mark.parametrize("name", IN_F32)

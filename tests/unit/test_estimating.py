@@ -59,7 +59,6 @@ def test_24_layers_are_estimated_within_a_second() -> None:
     cost(partition, "v5p")
     start = time.process_time()
     found = cost(partition, "v5p")
-    assert (
-        time.process_time() - start < 2.5
-    )  # a second on an idle machine, twice as long where two workers share a core
+    took = time.process_time() - start
+    assert took < 2.5  # a second on an idle machine, twice as long where two workers share a core
     assert found.estimate.flops_per_device > 1e11

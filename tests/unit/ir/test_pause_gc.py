@@ -16,6 +16,7 @@ def nothing_frozen() -> Iterator[None]:
     """Undo what `tests/conftest.py` does for all other tests."""
     gc.unfreeze()
     yield
+    gc.enable()
     gc.collect()
     gc.freeze()
 
