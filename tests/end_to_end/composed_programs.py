@@ -258,7 +258,7 @@ def function(
             x = x if x.ndim > 1 else jnp.stack([x, x * 2])
             found = jnp.asarray(step(r, x, _fit(r.choice(values), x.shape)), jnp.float32)
             while found.ndim > 3:
-                found = found.reshape(*found.shape[:-2], -1)
+                found = found.reshape(*found.shape[:-2], found.shape[-2] * found.shape[-1])
             if found.size > _MOST:
                 found = found.reshape(-1)[:512].reshape(8, 64)
             values.append(x if 0 in found.shape else _small(found))

@@ -261,13 +261,14 @@ def save(finding: Finding, folder: Path) -> Path:
 
     own = folder / f"{finding.case.name}-{finding.kind.replace(' ', '-')}"
     own.mkdir(parents=True, exist_ok=True)
+    text = f"{finding.problem}\n{' '.join(finding.command)}\n\n{finding.details}\n"
+    (own / "finding.txt").write_text(text, errors="backslashreplace")
     if finding.case.kind == "program":
         from end_to_end.number_programs import FAMILIES
 
         family, seed = program_of(finding.case)
-        (own / "in.mlir").write_text(FAMILIES[family](seed))
+        with suppress(Exception):  # the finding may be that it cannot be made
+            (own / "in.mlir").write_text(FAMILIES[family](seed))
     else:
         (own / FILES[finding.case.kind]).write_bytes(mutant_of(finding.case).content)
-    text = f"{finding.problem}\n{' '.join(finding.command)}\n\n{finding.details}\n"
-    (own / "finding.txt").write_text(text, errors="backslashreplace")
     return own

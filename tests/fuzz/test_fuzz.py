@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from end_to_end import numbers_compare
+from end_to_end import number_programs, numbers_compare
 
 import pyshardy
 from pyshardy.cli import files
@@ -135,11 +135,16 @@ def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
     assert pyshardy.load(folder / "in.mlir")
 
 
-def _has_outputs(case: Case) -> bool:
-    from end_to_end.number_programs import FAMILIES
+def test_a_finding_is_kept_where_its_program_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("program", 0)
+    monkeypatch.setitem(number_programs.FAMILIES, program_of(case)[0], lambda seed: str(1 // 0))
+    folder = save(Finding(case, ["numbers"], "traceback: ZeroDivisionError"), tmp_path)
+    assert [file.name for file in folder.iterdir()] == ["finding.txt"]
 
+
+def _has_outputs(case: Case) -> bool:
     family, seed = program_of(case)
-    return bool(pyshardy.propagate(pyshardy.load(FAMILIES[family](seed))).outputs)
+    return bool(pyshardy.propagate(pyshardy.load(number_programs.FAMILIES[family](seed))).outputs)
 
 
 def _is_good(seed: int) -> bool:
