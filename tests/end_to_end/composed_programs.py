@@ -255,7 +255,8 @@ def function(
         values = [_small(arg) for arg in args]
         for step in steps:
             x = r.choice(values[-3:])
-            x = x if x.ndim > 1 else jnp.stack([x, x * 2])
+            while x.ndim < 2:
+                x = jnp.stack([x, x * 2])
             found = jnp.asarray(step(r, x, _fit(r.choice(values), x.shape)), jnp.float32)
             while found.ndim > 3:
                 found = found.reshape(*found.shape[:-2], found.shape[-2] * found.shape[-1])

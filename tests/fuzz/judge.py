@@ -79,8 +79,7 @@ _READING = (("pyshardy/frontend/from_text.py", ""), ("pyshardy/cli/opt.py", "_tr
 
 def is_readers(stack: str) -> bool:
     """Whether a process ended inside jaxlib's reader, over a file of the user, in the process of pyshardy itself."""
-    thread = stack.rpartition("Current thread")[2].partition("\n\n")[0]
-    frames = [(match["file"], match["name"]) for match in _FRAME.finditer(thread)]
+    frames = _frames(stack)
     ours = [frame for frame in frames if "pyshardy/" in frame[0]]
     if not ours or any(file.endswith("frontend/isolated.py") for file, _ in ours):
         return False
@@ -90,6 +89,17 @@ def is_readers(stack: str) -> bool:
 def is_one_devices(stack: str) -> bool:
     """Whether a process ended while XLA compiled or ran the program as it stands, for one device."""
     return "in run_on_one_device" in stack
+
+
+def is_compilers(stack: str) -> bool:
+    """Whether a process was kept by XLA's compiler."""
+    return _is_one_of(next(iter(_frames(stack)), ("", "")), (("jax/_src/compiler.py", "backend_compile_and_load"),))
+
+
+def _frames(stack: str) -> list[tuple[str, str]]:
+    """The file and the function of each call of the thread that ended or was kept, the innermost first."""
+    thread = stack.rpartition("Current thread")[2].partition("\n\n")[0]
+    return [(match["file"], match["name"]) for match in _FRAME.finditer(thread)]
 
 
 def _is_one_of(frame: tuple[str, str], places: tuple[tuple[str, str], ...]) -> bool:

@@ -61,6 +61,19 @@ def loop() -> None:
     _plant("propagate", spin)
 
 
+def slow_compiler() -> None:
+    """XLA takes longer to compile than a command may take, but comes back."""
+
+    def backend_compile_and_load() -> None:
+        end = time.process_time() + 4
+        while time.process_time() < end:
+            pass
+
+    code = backend_compile_and_load.__code__
+    backend_compile_and_load.__code__ = code.replace(co_filename="/jax/_src/compiler.py")
+    _plant("propagate", backend_compile_and_load)
+
+
 def wait() -> None:
     """A command takes longer by the clock than it may take of the processor, as on a busy machine: no fault."""
     _plant("propagate", lambda: time.sleep(4))

@@ -18,7 +18,7 @@ from typing import Any
 
 from .cases import Case, mutant_of
 from .corpus import ROOT
-from .judge import Report, is_one_devices, is_readers, problems
+from .judge import Report, is_compilers, is_one_devices, is_readers, problems
 
 _CASES = 1000
 """After so many cases a worker is replaced, so that what it keeps does not add up."""
@@ -30,8 +30,14 @@ _READ_SECONDS = 30
 _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
+_COMPILER = "XLA's compiler, slowly"
+_COMPILING = 6
+"""So many times as long may a program take that XLA compiles too slowly."""
+_STRICT = {"PYTHONMALLOC": "malloc", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
+"""The environment in which what was overwritten in memory is mostly noticed."""
 
 _READ = """
+import gc
 import sys
 from jaxlib.mlir import ir
 from pyshardy.ir.context import make_context
@@ -44,6 +50,7 @@ for _ in range(5):
         except Exception as error:
             str(error)
     module = context = None
+    gc.collect()
 """
 
 
@@ -109,14 +116,17 @@ class Worker:
     def try_case(self, case: Case) -> list[Finding]:
         """What is wrong with a case.
 
-        What takes too long is tried once more, as the machine may be busy, and so is bytecode that ends the process
-        outside of the reader: memory may have been overwritten by bytecode before it, and that is the reader's fault.
-        So it is if the reader alone overwrites memory over this bytecode, which may be noticed later.
+        What takes too long is tried once more, as the machine may be busy, and longer if XLA is compiling. So is
+        bytecode that ends the process outside of the reader: memory may have been overwritten by bytecode before it, and
+        that is the reader's fault. So it is if the reader alone overwrites memory over this bytecode, which may be
+        noticed later.
         """
         is_first = self._tried == 0 or self._process is None
         found = self._try(case)
         if any(finding.kind == "hang" for finding in found):
-            return self._try(case)
+            if not is_compilers(found[-1].details):
+                return self._try(case)
+            return [replace(found[-1], whose=_COMPILER), *self._try(case, _COMPILING * self._seconds)]
         if case.kind == "bytecode" and any(_is_late(finding) for finding in found):
             again = found if is_first else self._try(case)
             if not any(finding.kind == "signal" for finding in again):
@@ -124,18 +134,19 @@ class Worker:
             return again if case.is_isolated else [_of_reader_if_alone(finding) for finding in again]
         return found
 
-    def _try(self, case: Case) -> list[Finding]:
+    def _try(self, case: Case, seconds: float = 0) -> list[Finding]:
+        seconds = seconds or self._seconds
         process = self._started()
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended since the last case: there is no answer, then
             process.stdin.write(json.dumps(asdict(case)).encode() + b"\n")
             process.stdin.flush()
         command, found = ["(making it)"], list[Finding]()
-        first = _START_SECONDS if self._tried == 0 else self._seconds
+        first = _START_SECONDS if self._tried == 0 else seconds
         self._tried += 1
         while True:
             try:
-                answer = self._answer(self._seconds if command[0] != "(making it)" else first)
+                answer = self._answer(seconds if command[0] != "(making it)" else first)
             except TimeoutError as error:
                 stack = self._stack_and_end()
                 return [*found, _ended(case, command, f"hang: {error}", stack)]
@@ -231,7 +242,7 @@ def ends_reader(content: bytes) -> bool:
     """
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _READ], input=content, env=_environment(), timeout=_READ_SECONDS
+            [sys.executable, "-c", _READ], input=content, env=_environment() | _STRICT, timeout=_READ_SECONDS
         )
     except subprocess.TimeoutExpired:
         return True

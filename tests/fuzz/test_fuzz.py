@@ -20,7 +20,7 @@ from . import planted, process
 from .campaign import main
 from .cases import KINDS, Case, mutant_of, program_of
 from .corpus import bytecodes, originals
-from .judge import Report, is_one_devices, is_readers, problems
+from .judge import Report, is_compilers, is_one_devices, is_readers, problems
 from .mutate import mutated_bytecode, mutated_text
 from .process import Finding, save
 from .worker import run_command, try_mutant, try_program
@@ -196,6 +196,12 @@ def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.Capt
     assert capfd.readouterr().out.endswith("\n0 findings\n")
 
 
+def test_a_compiler_that_is_slow_is_no_hang_of_ours(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--texts=1", "--bytecodes=0", "--programs=0", "--plant=slow_compiler", "--workers=1", "--seconds=2"]
+    assert main([*arguments, f"--start={readable_seed()}", f"--findings={tmp_path}"]) == 0
+    assert capfd.readouterr().out.endswith("\nnot of pyshardy: XLA's compiler, slowly hang: 1\n0 findings\n")
+
+
 def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:
     case = Case("text", readable_seed())
     with process.Worker(60) as worker:
@@ -209,7 +215,7 @@ def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:
 
 def test_every_fault_is_planted_in_a_test() -> None:
     faults = {name for name, value in vars(planted).items() if getattr(value, "__module__", "") == planted.__name__}
-    tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal", "wait"}
+    tried = {*IN_A_COMMAND, *IN_A_PROCESS, "wrong_answer", "reader_signal", "slow_compiler", "wait"}
     assert {name for name in faults if not name.startswith("_")} == tried
 
 
@@ -287,6 +293,16 @@ def test_whose_fault_a_signal_is(frames: list[str], expected: bool) -> None:
 def test_what_xla_does_on_one_device() -> None:
     assert is_one_devices(FRAME.format("pyshardy/runtime/execute.py", "run_on_one_device"))
     assert not is_one_devices(FRAME.format("pyshardy/runtime/local.py", "__call__"))
+
+
+def test_whom_a_hang_is_of() -> None:
+    start, caller = (
+        "Current thread 0x1 (most recent call first):\n",
+        FRAME.format("pyshardy/runtime/exported.py", "_refusing"),
+    )
+    compiler = FRAME.format("jax/_src/compiler.py", "backend_compile_and_load")
+    assert is_compilers(start + compiler + caller)
+    assert not is_compilers(start + caller + compiler) and not is_compilers(start) and not is_compilers("")
 
 
 @pytest.mark.parametrize("broken", [b"", b"module {", b"module {\n", b"ML\xefR\x00", b"\xff\n"])
