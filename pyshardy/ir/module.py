@@ -87,8 +87,8 @@ class Module:
             except _PARSER_ERRORS as error:
                 raise invalid_module("reading a module", errors, error, name) from error
             if not keep_inner_modules:
-                for op in [op for op in parsed.body.operations if op.operation.name == "builtin.module"]:
-                    op.operation.erase()
+                for inner in _inner_modules(parsed):
+                    inner.erase()
         module = cls(context, AttrTable(has_lost_range(source)), mlir=parsed)
         module.name = name
         return module
@@ -200,6 +200,21 @@ def invalid_module(
     found = InvalidModuleError(doing, where=where, got=got, needed=needed)
     found.diagnostics = tuple(diagnostics)
     return found
+
+
+def _inner_modules(module: Any) -> list[Any]:
+    """The modules directly inside an MLIR module. The bindings cannot give an op whose name is not UTF-8: it is none."""
+    found = []
+    operations = iter(module.body.operations)
+    while True:
+        try:
+            op = next(operations).operation
+        except StopIteration:
+            return found
+        except UnicodeDecodeError:  # reading the nodes refuses it
+            continue
+        if op.name == "builtin.module":
+            found.append(op)
 
 
 _STABLEHLO = "StableHLO, such as jax.jit(f).lower(...).as_text() gives"

@@ -131,9 +131,12 @@ def test_names_are_shown_as_mlir_writes_them() -> None:
 
 def test_ops_and_functions_of_such_names_are_refused_where_they_cannot_be() -> None:
     text = 'func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n%0 = "\\FF.x"(%a) : (tensor<8xf32>) -> tensor<8xf32>\nreturn %0 : tensor<8xf32> }'
-    with pytest.raises(InvalidModuleError) as caught:
-        pyshardy.propagate(pyshardy.load(text, allow_unregistered_dialects=True))
-    assert str(caught.value) == r'reading a module: got an op with the name "\FF.x", needed names in UTF-8, without NUL'
+    for program in (text, 'module { "\\FF.x"() : () -> () }'):
+        with pytest.raises(InvalidModuleError) as caught:
+            pyshardy.propagate(pyshardy.load(program, allow_unregistered_dialects=True))
+        assert str(caught.value) == (
+            r'reading a module: got an op with the name "\FF.x", needed names in UTF-8, without NUL'
+        )
     with pytest.raises(ShardyError) as refused:
         pyshardy.run(pyshardy.partition(pyshardy.load(PROGRAMS["calls"]), view="stablehlo"), [0.0] * 8)
     assert str(refused.value) == (
