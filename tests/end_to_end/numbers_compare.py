@@ -16,9 +16,12 @@ import pyshardy
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.frontend.interface import Interface, InterfaceTensor
+from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.execute import run_on_one_device
+from pyshardy.runtime.interpreter import InterpreterExecutable
+from pyshardy.runtime.runnable import sequential
 
 TOLERANCE = 2e-5
 """The largest |a-b| for numbers around 1, for sums in another order, of 32 bits."""
@@ -34,6 +37,7 @@ class Verdict(Enum):
     REFUSED = "refused"
     NOT_RUN = "not run on one device"
     NOTHING = "has no outputs"
+    MISCOMPILED = "as StableHLO's interpreter has it, unlike XLA on one device"
 
 
 @dataclass(frozen=True)
@@ -144,11 +148,30 @@ def compare_numbers(
     except ShardyError as error:
         return Outcome(Verdict.NOT_RUN, str(error))
     found = partition.run_flat(inputs, engine=engine)
+    problem = _problem(partition, found, expected, is_exact)
+    if problem:
+        interpreted = _interpreted(module, inputs)
+        is_right = interpreted is not None and not _problem(partition, found, interpreted, is_exact)
+        return Outcome(Verdict.MISCOMPILED if is_right else Verdict.DIFFERENT, problem)
+    return Outcome(Verdict.EQUAL if partition.outputs else Verdict.NOTHING, is_shared=_is_shared(partition))
+
+
+def _problem(partition: pyshardy.Partition, found: Sequence[Any], expected: Sequence[Any], is_exact: bool) -> str:
+    """What is wrong with the first wrong output; empty if nothing is."""
     for port, one, other in zip(partition.outputs, found, expected, strict=True):
         problem = difference_on_devices(one, np.asarray(other), is_exact)
         if problem:
-            return Outcome(Verdict.DIFFERENT, f"{port.name}: {problem}")
-    return Outcome(Verdict.EQUAL if partition.outputs else Verdict.NOTHING, is_shared=_is_shared(partition))
+            return f"{port.name}: {problem}"
+    return ""
+
+
+def _interpreted(module: Module, inputs: Sequence[np.ndarray]) -> Sequence[Any] | None:
+    """The outputs on one device by StableHLO's interpreter; None if it cannot run the program."""
+    single = sequential(module)
+    try:
+        return InterpreterExecutable(single, Interface.of(single.root))(inputs)
+    except ShardyError:
+        return None
 
 
 def _is_shared(partition: pyshardy.Partition) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from end_to_end import numbers_compare
 from end_to_end.number_programs import FAMILIES, ending, typed_program
 from end_to_end.numbers_campaign import outcome
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, inputs_for, specials_of
@@ -40,6 +41,19 @@ def test_slices_of_slices_are_wrong_by_xlas_own_partitioner_too_where_xla_is_wro
     """The XLA of jaxlib 0.10 adds the indices of slices of slices unclamped."""
     wanted = Verdict.DIFFERENT if jaxlib_version() < (0, 12) else Verdict.EQUAL
     assert {outcome("op", 87, engine).verdict for engine in ("local", "xla")} == {wanted}
+
+
+def test_xla_that_is_wrong_on_one_device_is_told_from_a_wrong_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare_numbers(PRODUCT, 2).verdict is Verdict.EQUAL
+    single, several = numbers_compare.run_on_one_device, pyshardy.Partition.run_flat
+    monkeypatch.setattr(
+        numbers_compare, "run_on_one_device", lambda *args: [np.asarray(one) + 1 for one in single(*args)]
+    )
+    assert compare_numbers(PRODUCT, 2).verdict is Verdict.MISCOMPILED
+    monkeypatch.setattr(
+        pyshardy.Partition, "run_flat", lambda *args, **options: [one + 2 for one in several(*args, **options)]
+    )
+    assert compare_numbers(PRODUCT, 2).verdict is Verdict.DIFFERENT
 
 
 @pytest.mark.parametrize("family", FAMILIES)
