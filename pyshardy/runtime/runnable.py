@@ -254,10 +254,27 @@ def keep_complex_sums(root: Op, module: Module) -> None:
             builder = Builder(module.attrs, op, op.location)
             for place, value in enumerate(op.operands):
                 if (value.type.element or "").startswith("complex"):
-                    op.set_operand(place, builder.value("optimization_barrier", [value], value.type))
+                    op.set_operand(place, _hidden(value, builder))
+
+
+def keep_exchanged_whole(root: Op, module: Module) -> None:
+    """Hide from XLA what an all-to-all is of.
+
+    XLA for CPUs sends the pieces of the operand one by one. If they come from different ops, such as a tensor and its
+    padding, it may choose different layouts for them, and then refuses the program. A barrier keeps the operand whole.
+    """
+    for op in list(walk(root)):
+        if op.name == "stablehlo.all_to_all":
+            builder = Builder(module.attrs, op, op.location)
+            for place, value in enumerate(op.operands):
+                op.set_operand(place, _hidden(value, builder))
 
 
 def _in_order(value: Value, builder: Builder) -> Value:
     shape = value.type.shape or ()
-    flat = builder.reshape(value, [prod(shape)])
-    return builder.reshape(builder.value("optimization_barrier", [flat], flat.type), shape)
+    return builder.reshape(_hidden(builder.reshape(value, [prod(shape)]), builder), shape)
+
+
+def _hidden(value: Value, builder: Builder) -> Value:
+    """The value behind a barrier, across which XLA moves nothing."""
+    return builder.value("optimization_barrier", [value], value.type)

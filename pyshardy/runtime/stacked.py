@@ -21,7 +21,7 @@ from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.runtime.callbacks import call_per_device, drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.nans import keep_nans
-from pyshardy.runtime.runnable import keep_complex_sums, keep_ffts_in_order, make_runnable
+from pyshardy.runtime.runnable import keep_complex_sums, keep_exchanged_whole, keep_ffts_in_order, make_runnable
 from pyshardy.transforms.builder import Builder, zero_text
 
 DEVICES = "pyshardy_devices"
@@ -60,6 +60,7 @@ def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
         call_per_device(root, module.attrs)
         if on_cpus:
             keep_nans(root, module)
+            keep_exchanged_whole(root, module)
         _add_main(_Types(module, devices), root, main, name)
     make_runnable(root, module, devices)
     return module.with_root(root)

@@ -9,6 +9,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import pyshardy
 from pyshardy.errors import UsageError
+from pyshardy.frontend.interface import Interface
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.local import LocalExecutable, place
 
@@ -46,6 +47,31 @@ def test_element_types(element: str) -> None:
     scale = 1 if element == "i1" else 2
     np.testing.assert_array_equal(np.asarray(found).astype(complex), scale * array.astype(complex))
     assert not jax.config.jax_enable_x64
+
+
+def test_an_all_to_all_of_a_transposed_tensor_and_its_padding() -> None:
+    """XLA for CPUs chose different layouts for the two pieces, and refused the program."""
+    whole = """sdy.mesh @m = <["x"=2]>
+    func.func @main(%a: tensor<4x4x1xi32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {}, {}]>})
+        -> (tensor<8x2x2xi32> {sdy.sharding = #sdy.sharding<@m, [{}, {}, {"x"}]>}) {
+      %0 = stablehlo.constant dense<0> : tensor<8x2x2xi32>
+      return %0 : tensor<8x2x2xi32>
+    }"""
+    local = """func.func @main(%a: tensor<2x4x1xi32>) -> tensor<8x2x1xi32> {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %0 = stablehlo.transpose %a, dims = [1, 0, 2] : (tensor<2x4x1xi32>) -> tensor<4x2x1xi32>
+      %1 = stablehlo.pad %0, %zero, low = [0, 0, 0], high = [0, 0, 1], interior = [0, 0, 0]
+        : (tensor<4x2x1xi32>, tensor<i32>) -> tensor<4x2x2xi32>
+      %2 = "stablehlo.all_to_all"(%1) <{split_dimension = 2 : i64, concat_dimension = 0 : i64, split_count = 2 : i64,
+        replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>
+      }> : (tensor<4x2x2xi32>) -> tensor<8x2x1xi32>
+      return %2 : tensor<8x2x1xi32>
+    }"""
+    array = np.arange(16, dtype=np.int32).reshape(4, 4, 1)
+    (found,) = LocalExecutable(pyshardy.load(local), Interface.of(pyshardy.load(whole).root))([array])
+    pieces = [part.transpose(1, 0, 2) for part in np.split(array, 2)]
+    np.testing.assert_array_equal(np.asarray(found)[..., :1], np.concatenate(pieces))
+    assert not np.asarray(found)[..., 1:].any()
 
 
 @pytest.mark.parametrize(
