@@ -175,5 +175,6 @@ print(pyshardy.partition(result).warnings[0])
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
-    lines = found.stdout.splitlines()
-    assert lines[0] == lines[1] == "2.0" and "InspectSharding" in lines[2]
+    *numbers, warning = found.stdout.splitlines()
+    assert [float(number) for number in numbers] == pytest.approx([2, 2])  # processors round tanh differently
+    assert "InspectSharding" in warning
