@@ -203,7 +203,7 @@ def invalid_module(
 
 
 def _inner_modules(module: Any) -> list[Any]:
-    """The modules directly inside an MLIR module. The bindings cannot give an op whose name is not UTF-8: it is none."""
+    """The modules directly inside an MLIR module. The bindings give no op whose name is not UTF-8; it is no module."""
     found: list[Any] = []
     operations = iter(module.body.operations)
     while True:
