@@ -242,7 +242,11 @@ def ends_reader(content: bytes) -> bool:
     """
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _READ], input=content, env=_environment() | _STRICT, timeout=_READ_SECONDS
+            [sys.executable, "-c", _READ],
+            input=content,
+            stderr=subprocess.DEVNULL,
+            env=_environment() | _STRICT,
+            timeout=_READ_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return True
