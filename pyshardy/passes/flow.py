@@ -115,7 +115,10 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
         dump_directory: The directory; if empty, that of the options.
     """
     dedup = options.dedup_functions_fully
-    importing: list[Step] = [*_named(_VIEWS[options.view]), *import_steps(options.explicit_gather_scatter_batching)]
+    importing: list[Step] = [
+        *_named(("pyshardy-tell-copies-apart", *_VIEWS[options.view])),
+        *import_steps(options.explicit_gather_scatter_batching),
+    ]
     exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
     dumped = passes_of([*importing, *_prepare_steps(options)], dump_directory or options.dump_directory, _FIRST_DUMP)
     return (

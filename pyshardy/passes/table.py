@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "pyshardy-import-spmd-regions": "importing.import_spmd_regions:ImportSpmdRegions",
     "pyshardy-import-custom-calls": "importing.import_custom_calls:ImportCustomCalls",
     "pyshardy-add-hlo-rules": "importing.add_hlo_rules:AddHloRules",
+    "pyshardy-tell-copies-apart": "importing.tell_copies_apart:TellCopiesApart",
     "pyshardy-dedup-meshes": "xla.dedup_meshes:DedupMeshes",
     "pyshardy-import-result-sharding": "xla.import_result_sharding:ImportResultSharding",
     "pyshardy-drop-op-shardings": "xla.drop_op_shardings:DropOpShardings",

@@ -301,6 +301,34 @@ def _buffer() -> str:
 
 
 _DILATED = "stride = [2], pad = [[1, 2]], lhs_dilate = [2], rhs_dilate = [2]"
+
+
+def _twice(first: str, second: str, functions: str = "") -> str:
+    """The difference between what two ops give."""
+    body = f"  %1 = {first}\n  %2 = {second}\n  %r = stablehlo.subtract %1, %2 : tensor<8xf32>"
+    return _program([("8xf32", '[{"a"}]')], ("8xf32", '[{"a"}]'), body) + functions
+
+
+def _computation(op: str) -> str:
+    return f"""sdy.named_computation<"f">(%0) (%a: tensor<8xf32>) {{
+    %9 = stablehlo.{op} %a : tensor<8xf32>
+    sdy.return %9 : tensor<8xf32>
+  }} : (tensor<8xf32>) -> tensor<8xf32>"""
+
+
+def _function(name: str, op: str, attributes: str = "") -> str:
+    return f"""
+func.func private @{name}(%a: tensor<8xf32>) -> tensor<8xf32> {attributes} {{
+  %0 = stablehlo.{op} %a : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}}"""
+
+
+def _called(name: str) -> str:
+    return f"call @{name}(%0) : (tensor<8xf32>) -> tensor<8xf32>"
+
+
+_COPY_OF_F = 'attributes {sdy.original_func_name = "f"}'
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
@@ -390,6 +418,16 @@ PROGRAMS = {
     "shard by two parts of an axis around one of size 1": _negate(
         "16x6xf32", "[{}, {}]", '[{"a":(1)2, "b", "a":(2)2}, {}]'
     ).replace('"a"=2, "b"=2', '"a"=4, "b"=1'),
+    "computations of one name that differ": _twice(_computation("negate"), _computation("abs")),
+    "a computation with the name of another function": _twice(
+        _computation("negate"), _called("f"), _function("f", "abs")
+    ),
+    "a function that says that it is a copy of another one": _twice(
+        _called("f"), _called("g"), _function("f", "negate") + _function("g", "abs", _COPY_OF_F)
+    ),
+    "a function and its copy": _twice(
+        _called("f"), _called("g"), _function("f", "negate") + _function("g", "negate", _COPY_OF_F)
+    ),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }
 """By what they do."""

@@ -176,6 +176,7 @@ NOT_HERE = {
     "pyshardy-restore-chlo": "needs ops of CHLO: its file-check",
     "pyshardy-shard-pointwise": "concerns ops that propagation does not know: its file-check",
     "pyshardy-share-reshards": "concerns reshards that are there: its file-check",
+    "pyshardy-tell-copies-apart": "needs copies that are none: its file-check",
     "pyshardy-simplify": "stops where XLA stops: tests/differential/test_view_conversions.py",
     "sdy-per-instruction-partitioning": "needs operands that agree: tests/differential/test_per_instruction.py",
     "sdy-resolve-permutation-factors": "depends on the kind of permutation",

@@ -30,9 +30,10 @@ def localize_rng_bit_generator(op: Op, local: Localizer) -> None:
         return
     if local.is_sharded(state) or local.is_sharded(op.operands[0]):
         raise PassError(op, "has a state that is sharded")
-    bits = _WORDS.get(state.type.element)
+    given_element = op.operands[0].type.element  # StableHLO's verifier accepts another one in the result
+    bits = _WORDS.get(given_element)
     if bits is None:
-        raise PassError(op, f"has a state of {state.type.element} and sharded results; needed 32 or 64 bit integers")
+        raise PassError(op, f"has a state of {given_element} and sharded results; needed 32 or 64 bit integers")
     axes = join_axes(sharding.dim_axes, local.mesh(sharding))
     builder, given = local.builder(op), local.value(op.operands[0])
     id = builder.device_id()

@@ -313,6 +313,20 @@ func.func @random(%arg0: tensor<2xui64>) -> (tensor<2xui64>, tensor<8xui32> {sdy
 // -----
 
 // NEWER: tables, groups and special treatment are others
+// Numbers for a state of 32 bits, though a state of 64 bits is returned.
+sdy.mesh @m = <["x"=2, "y"=2]>
+// CHECK-LABEL: func.func @random_of_two_widths
+// CHECK: stablehlo.constant dense<[0, 885181228, 0, 885181228]> : tensor<4xui32>
+// CHECK: %output_state, %output = stablehlo.rng_bit_generator %4, algorithm = THREE_FRY : (tensor<2xui32>) -> (tensor<2xui64>, tensor<4xui32>)
+// CHECK: stablehlo.constant dense<0> : tensor<2xui64>
+func.func @random_of_two_widths(%arg0: tensor<2xui32>) -> (tensor<2xui64>, tensor<8xui32> {sdy.sharding = #sdy.sharding<@m, [{"y"}]>}) {
+  %0, %1 = stablehlo.rng_bit_generator %arg0, algorithm = THREE_FRY {sdy.sharding = #sdy.sharding_per_value<[<@m, [{}]>, <@m, [{"y"}]>]>} : (tensor<2xui32>) -> (tensor<2xui64>, tensor<8xui32>)
+  return %0, %1 : tensor<2xui64>, tensor<8xui32>
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
 // Padding that is different on every device.
 sdy.mesh @m = <["x"=2, "y"=2]>
 // CHECK-LABEL: func.func @pad(%arg0: tensor<2xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}, %arg1: tensor<f32>) -> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>})

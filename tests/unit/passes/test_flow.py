@@ -22,9 +22,12 @@ from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import (
     parse_pipeline,
 )
+from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
 from .pipeline_texts import written
+
+TELL_APART = pass_of("pyshardy-tell-copies-apart")
 
 
 def test_the_propagation_pipeline_with_batching_and_with_deduplication() -> None:
@@ -33,11 +36,11 @@ def test_the_propagation_pipeline_with_batching_and_with_deduplication() -> None
     splitter = plain.index("sdy-constant-or-scalar-splitter")
     assert batching == [*plain[: splitter + 1], "sdy-explicit-gather-scatter-batching", *plain[splitter + 1 :]]
     dedup = propagation_passes(PropagateOptions(view=View.STABLEHLO, dedup_functions_fully=True))
-    assert dedup == parse_pipeline("sdy-propagation-pipeline{dedup-functions-fully=true}")
+    assert dedup == [TELL_APART, *parse_pipeline("sdy-propagation-pipeline{dedup-functions-fully=true}")]
 
 
 def test_the_propagation_pipeline_with_options_of_its_own() -> None:
-    plain = parse_pipeline("sdy-propagation-pipeline")
+    plain = [TELL_APART, *parse_pipeline("sdy-propagation-pipeline")]
     assert propagation_passes(PropagateOptions(view=View.STABLEHLO)) == plain
     options = PropagateOptions(
         view=View.STABLEHLO,
