@@ -19,7 +19,8 @@ _MOST = 4000
 """A value has at most so many elements."""
 
 
-def _small(x: Any) -> Any:
+def small(x: Any) -> Any:
+    """The numbers, none of them far from 0."""
     return jnp.clip(x, -9, 9)
 
 
@@ -39,14 +40,14 @@ def _loop(r: Random, x: Any, y: Any) -> Any:
 
     def body(carry: Any) -> Any:
         i, a, b = carry
-        return i + 1, _small(a + jnp.roll(b, 1, 0)), lax.cond(i % 2 == 0, lambda q: q[::-1], lambda q: -q, b)
+        return i + 1, small(a + jnp.roll(b, 1, 0)), lax.cond(i % 2 == 0, lambda q: q[::-1], lambda q: -q, b)
 
     return lax.while_loop(lambda carry: (carry[0] < count) & (carry[1].sum() < 1000), body, (0, x, y))[1]
 
 
 def _scan(r: Random, x: Any, y: Any) -> Any:
     def step(carry: Any, row: Any) -> Any:
-        carry = _small(carry + row)
+        carry = small(carry + row)
         return carry, carry * 2
 
     carry, rows = lax.scan(step, y[0], x, reverse=r.random() < 0.5)
@@ -55,7 +56,7 @@ def _scan(r: Random, x: Any, y: Any) -> Any:
 
 def _nested_loops(r: Random, x: Any, y: Any) -> Any:
     def inner(i: Any, a: Any) -> Any:
-        return lax.fori_loop(0, 2, lambda j, b: _small(b.at[(i + j) % b.shape[0]].add(y[j % y.shape[0]])), a)
+        return lax.fori_loop(0, 2, lambda j, b: small(b.at[(i + j) % b.shape[0]].add(y[j % y.shape[0]])), a)
 
     return lax.fori_loop(0, r.randint(1, 3), inner, x)
 
@@ -76,7 +77,7 @@ def _update(r: Random, x: Any, y: Any) -> Any:
     indices = y.reshape(-1)[:count].astype(jnp.int32) * r.choice((1, 3))
     updates = jnp.take(y, jnp.arange(count) % y.shape[dim], axis=dim)
     place = x.at[(slice(None),) * dim + (indices,)]
-    return _small(getattr(place, r.choice(("add", "max", "min", "multiply")))(updates, mode=r.choice(("clip", "drop"))))
+    return small(getattr(place, r.choice(("add", "max", "min", "multiply")))(updates, mode=r.choice(("clip", "drop"))))
 
 
 def _segments(r: Random, x: Any, y: Any) -> Any:
@@ -93,7 +94,7 @@ def _convolution(r: Random, x: Any, y: Any) -> Any:
     padding: Any = [(r.randint(0, 2), r.randint(0, 2))] if holes > 1 else r.choice(("SAME", "VALID"))
     if holes == 1 and (size - 1) * dilation + 1 > width:
         padding = "SAME"
-    kernel = jnp.resize(_small(y), (groups * r.choice((1, 2)), channels // groups, size))
+    kernel = jnp.resize(small(y), (groups * r.choice((1, 2)), channels // groups, size))
     return lax.conv_general_dilated(
         inputs, kernel, (stride,), padding, (holes,), (dilation,), feature_group_count=groups
     )
@@ -252,7 +253,7 @@ def function(
     def composed(*args: Any) -> Any:
         r = Random()
         r.setstate(state)  # for every trace the same
-        values = [_small(arg) for arg in args]
+        values = [small(arg) for arg in args]
         for step in steps:
             x = r.choice(values[-3:])
             while x.ndim < 2:
@@ -262,7 +263,7 @@ def function(
                 found = found.reshape(*found.shape[:-2], found.shape[-2] * found.shape[-1])
             if found.size > _MOST:
                 found = found.reshape(-1)[:512].reshape(8, 64)
-            values.append(x if 0 in found.shape else _small(found))
+            values.append(x if 0 in found.shape else small(found))
         return tuple(values[len(args) :])
 
     return composed, [jax.ShapeDtypeStruct(shape, jnp.float32)] * 2

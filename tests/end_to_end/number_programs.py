@@ -10,7 +10,14 @@ from differential.draw import Draw
 from differential.random_programs import Features, random_program
 from differential.reshard_shardings import Sharder, Style
 from differential.rule_instances import KINDS, MESH
-from end_to_end import composed_programs, indexed_programs, moving_programs, odd_programs, typed_programs
+from end_to_end import (
+    called_programs,
+    composed_programs,
+    indexed_programs,
+    moving_programs,
+    odd_programs,
+    typed_programs,
+)
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.functions import main_function
@@ -197,6 +204,7 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     "indexed": indexed_program,
     "moving": moving_programs.program,
     "composed": lambda seed: sharded(*composed_programs.unsharded(seed)),
+    "called": lambda seed: sharded(*called_programs.unsharded(seed)),
     "odd": lambda seed: sharded(*odd_programs.unsharded(seed), _FEW),
 }
 """Per family, how to make a program from a seed."""

@@ -10,7 +10,7 @@ from .mutate import mutated_bytecode, mutated_text
 KINDS = ("text", "bytecode", "program")
 FILES = {"text": "in.mlir", "bytecode": "in.mlirbc"}
 OUTPUT = "out.mlir"
-FAMILIES = ("annotated", "chain", "composed", "indexed", "odd", "op", "typed")
+FAMILIES = ("annotated", "called", "chain", "composed", "indexed", "odd", "op", "typed")
 _PASSES = (
     "-sdy-propagation-pipeline",
     "-sdy-export-pipeline",
@@ -22,6 +22,22 @@ _PASSES = (
     "-pyshardy-shard-pointwise -canonicalize",
     "-sdy-basic-propagate=debug-sharding-origins=true",
 )
+_LOOKS = (
+    ("explain", "--view=stablehlo"),
+    ("explain", "--collectives", "--details"),
+    ("explain", "--collectives", "--json"),
+    ("cost",),
+    ("cost", "--view=stablehlo", "--json"),
+    ("cost", "--quick"),
+    ("diff", FILES["text"], "--view=stablehlo"),
+    ("report", "-o", "-"),
+    ("report", "-o", "-", "--format=json", "--no-hints", "--view=stablehlo"),
+    ("report", "-o", "-", "--format=model-explorer"),
+    ("search", "--quick", "--quiet"),
+    ("search", "--budget=3", "--json"),
+)
+"""What only looks at a program; `diff` compares it with itself."""
+_LOOKED_AT = 0.25
 _RUNS = 0.12
 """How often a program runs too: that takes longer than all else."""
 _ISOLATED = 0.04
@@ -87,6 +103,10 @@ def mutant_of(case: Case) -> Mutant:
         commands += [["show", *read, *_some(random, "--json", "--conservative", "--no-op-priorities")]]
     if random.random() < _RUNS:
         commands += [["run", *read, *view, *_some(random, "--json")]]
+    looks = Random(f"looks {case.kind} {case.seed}")
+    if looks.random() < _LOOKED_AT:
+        name, *options = looks.choice(_LOOKS)
+        commands += [[name, *read, *(option.replace(FILES["text"], *read) for option in options)]]
     for command in commands:
         command += ["-allow-unregistered-dialect" if command[0] == "opt" else "--allow-unregistered-dialect"] * allow
         command += ["--isolate"] * case.is_isolated

@@ -90,6 +90,10 @@ def _processor_time(process: int) -> float:
         return 0.0
 
 
+def _hangs(found: list[Finding]) -> bool:
+    return any(finding.kind == "hang" for finding in found)
+
+
 class Worker:
     """A process that tries cases, and is replaced when it does not come back.
 
@@ -123,9 +127,9 @@ class Worker:
         """
         is_first = self._tried == 0 or self._process is None
         found = self._try(case)
-        if any(finding.kind == "hang" for finding in found):
-            if not is_compilers(found[-1].details):
-                return self._try(case)
+        if _hangs(found) and not is_compilers(found[-1].details):
+            found = self._try(case)
+        if _hangs(found) and is_compilers(found[-1].details):
             return [replace(found[-1], whose=_COMPILER), *self._try(case, _COMPILING * self._seconds)]
         if case.kind == "bytecode" and any(_is_late(finding) for finding in found):
             again = found if is_first else self._try(case)

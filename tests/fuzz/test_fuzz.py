@@ -202,6 +202,17 @@ def test_a_compiler_that_is_slow_is_no_hang_of_ours(tmp_path: Path, capfd: pytes
     assert capfd.readouterr().out.endswith("\nnot of pyshardy: XLA's compiler, slowly hang: 1\n0 findings\n")
 
 
+def test_a_compiler_that_is_slow_the_second_time_is_no_hang_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, stack = Case("program", 1), "Current thread 0x1 (most recent call first):\n"
+    compiler = FRAME.format("jax/_src/compiler.py", "backend_compile_and_load")
+    first, second = (Finding(case, [], "hang: over 10 s of the processor", stack + frame) for frame in ("", compiler))
+    worker = process.Worker(10)
+    for answers, expected in (([first], [second], []), ["XLA's compiler, slowly"]), (([first], [first]), [""]):
+        tries = iter(answers)
+        monkeypatch.setattr(worker, "_try", lambda case, seconds=0, tries=tries: next(tries))
+        assert [finding.whose for finding in worker.try_case(case)] == expected
+
+
 def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:
     case = Case("text", readable_seed())
     with process.Worker(60) as worker:
@@ -232,6 +243,7 @@ GOOD = Report(["propagate", "in.mlir"], 0, file="whole")
         Report(["opt", "in.mlir"], 1, err="a text with spaces:1:2: error: x\n", file="old"),
         Report(["show", "in.mlir"], 1, err="error: got parsing 1:2: error: x\n"),
         Report(["show", "in.mlir"], 0, noise="W0000 careful"),
+        Report(["search", "in.mlir"], 1, out="a plan that does not fit into memory"),
     ],
 )
 def test_what_is_well(report: Report) -> None:
@@ -247,6 +259,8 @@ def test_what_is_well(report: Report) -> None:
         (Report(["show"], 4), "exit status: 4"),
         (Report(["show"], 1), "message: none"),
         (Report(["show"], 2, err="oh\n"), "message: none"),
+        (Report(["search"], 1), "message: none"),
+        (Report(["diff"], 1, out="they differ"), "message: none"),
         (Report(["show"], 1, err="error: x\nerror: y\n"), "message: 2 errors"),
         (Report(["show"], 0, err="error: x\n"), "exit status: 0 after an error"),
         (Report(["run"], 1, out="a\noutput result is wrong\n\n"), "wrong answer: output result is wrong"),

@@ -56,7 +56,7 @@ def run_command(command: list[str], source: bytes | None = None) -> Report:
         Path(name).unlink()
     noise = os.pread(2, 2000, printed).decode(errors="replace") if os.fstat(2).st_size > printed else ""
     texts = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # type: ignore[attr-defined]
-    return Report(command, status, *texts, exception, _file(output, "-o" in command), leftovers, noise=noise)
+    return Report(command, status, *texts, exception, _file(output, OUTPUT in command), leftovers, noise=noise)
 
 
 def _file(output: Path, is_written: bool) -> str:
