@@ -206,11 +206,11 @@ def test_a_compiler_that_is_slow_the_second_time_is_no_hang_of_ours(monkeypatch:
     case, stack = Case("program", 1), "Current thread 0x1 (most recent call first):\n"
     compiler = FRAME.format("jax/_src/compiler.py", "backend_compile_and_load")
     first, second = (Finding(case, [], "hang: over 10 s of the processor", stack + frame) for frame in ("", compiler))
-    worker = process.Worker(10)
     for answers, expected in (([first], [second], []), ["XLA's compiler, slowly"]), (([first], [first]), [""]):
         tries = iter(answers)
-        monkeypatch.setattr(worker, "_try", lambda case, seconds=0, tries=tries: next(tries))
-        assert [finding.whose for finding in worker.try_case(case)] == expected
+        with process.Worker(10) as worker:
+            monkeypatch.setattr(worker, "_try", lambda case, seconds=0, tries=tries: next(tries))
+            assert [finding.whose for finding in worker.try_case(case)] == expected
 
 
 def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:
