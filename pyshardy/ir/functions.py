@@ -32,8 +32,13 @@ def is_declaration(function: Op) -> bool:
     return not function.region.blocks
 
 
+def is_public(function: Op) -> bool:
+    """Whether something outside its module may call the function: it is neither private nor nested."""
+    return function.attrs.get("sym_visibility") in (None, "public")
+
+
 def main_function(root: Op) -> Op:
-    """The only function, the one named `main`, or else the only one that is not private.
+    """The only function, the one named `main`, or else the only public one.
 
     Raises:
         InvalidModuleError: There are several functions, or none, and no `main`.
@@ -44,14 +49,14 @@ def main_function(root: Op) -> Op:
     for function in found:
         if function.attrs["sym_name"] == "main":
             return function
-    public = [function for function in found if function.attrs.get("sym_visibility") != "private"]
+    public = [function for function in found if is_public(function)]
     if len(public) == 1:
         return public[0]
     names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found)
     raise InvalidModuleError(
         "looking for the main function",
         got=f"the functions {names}" if names else "a module without functions",
-        needed="a function named @main, or exactly one that is not private",
+        needed="a function named @main, or exactly one that is public",
     )
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from pyshardy.core.axis_lists import common_prefix, lists_overlap, subtract_axes
+from pyshardy.core.grids import is_grid
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -81,15 +82,9 @@ def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tupl
     except InvalidShardingError as error:
         _check_unreduced(before, after, error)
         return gather_and_slice(before, after, mesh, shape)
-    if all(map(_is_grid, [step.after for step in plan[:-1]])):
+    if all(is_grid([*chain.from_iterable(step.after.dim_axes), *step.after.unreduced]) for step in plan[:-1]):
         return plan
     return gather_and_slice(before, after, mesh, shape)
-
-
-def _is_grid(sharding: TensorSharding) -> bool:
-    """Whether all parts of an axis can be cut from it at once; if not, devices along one part have different shards."""
-    axes = [*chain.from_iterable(sharding.dim_axes), *sharding.unreduced]
-    return all(axis.can_coexist(other) for axis in axes for other in axes if axis is not other)
 
 
 def _in_rounds(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tuple[int, ...]) -> CollectivePlan:

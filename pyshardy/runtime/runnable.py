@@ -28,6 +28,8 @@ _ARRANGING = frozenset(("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stab
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
+_TAKES = frozenset(("stablehlo.dynamic_slice", "stablehlo.gather"))
+"""The ops that XLA moves before what their operand is computed by."""
 _RANDOM_TYPES = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui32", "ui64"))
 """The elements of which XLA for CPUs makes random numbers by `stablehlo.rng`."""
 _MARKS = IDENTITIES - {"sdy.reshard"}
@@ -169,6 +171,7 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
         root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
         _count_sorted_dimensions_from_the_front(root, module)
+        _keep_products(root, module)
         _fill_buffers(root, module)
 
 
@@ -225,6 +228,24 @@ def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
             number = -1 if dimension is None else dimension.value
             if number < 0:
                 op.set_attr("dimension", module.attrs.i64(number + op.operands[0].type.rank))
+
+
+def _keep_products(root: Op, module: Module) -> None:
+    """Hide from XLA what an element is taken of, if that is a list of integers.
+
+    XLA takes an element of a slice from what is sliced. In between, it forgets a product of 32-bit integers with a
+    number. A barrier keeps the two steps apart.
+    """
+    for op in list(walk(root)):
+        if op.name in _TAKES and prod(op.result.type.shape or ()) == 1 and _may_be_product(op.operands[0]):
+            op.set_operand(0, _hidden(op.operands[0], Builder(module.attrs, op, op.location)))
+
+
+def _may_be_product(value: Value) -> bool:
+    """Whether the value is a list of 32-bit integers, and no constant."""
+    type, op = value.type, value.defining_op
+    is_list = type.element in ("i32", "ui32") and sum(size != 1 for size in type.shape or ()) == 1
+    return is_list and (op is None or op.name != "stablehlo.constant")
 
 
 def keep_ffts_in_order(root: Op, module: Module) -> None:

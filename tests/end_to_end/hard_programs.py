@@ -329,6 +329,44 @@ def _called(name: str) -> str:
 
 
 _COPY_OF_F = 'attributes {sdy.original_func_name = "f"}'
+_MAJOR, _MINOR = '{"a":(1)2}', '{"a":(3)2}'
+"""Halves of an axis of six devices that cannot be cut from it at once."""
+
+
+def _take_by_halves(rows: str, places: str) -> str:
+    """Rows of a table, at places that are made inside."""
+    body = f"""
+  %i = stablehlo.iota dim = 0 {{{_s(f"[{places}, {{}}]")}}} : tensor<4x1xi32>
+  %r = "stablehlo.gather"(%0, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>}}>
+    {{{_s(f"[{places}, {{}}]")}}} : (tensor<4x6xf32>, tensor<4x1xi32>) -> tensor<4x6xf32>"""
+    return _program([("4x6xf32", f"[{rows}, {{}}]")], ("4x6xf32", f"[{places}, {{}}]"), body, _SIX)
+
+
+def _multiply_by_halves(contracted: str, kept: str) -> str:
+    """Matrices, contracted along one half of the axis, with columns along the other."""
+    body = f"""
+  %n = stablehlo.negate %1 {{{_s(f"[{contracted}, {kept}]")}}} : tensor<6x4xf32>
+  %r = stablehlo.dot_general %0, %n, contracting_dims = [1] x [0] {{{_s(f"[{{}}, {kept}]")}}}
+    : (tensor<4x6xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>"""
+    inputs = [("4x6xf32", f"[{{}}, {contracted}]"), ("6x4xf32", f"[{{}}, {kept}]")]
+    return _program(inputs, ("4x4xf32", f"[{{}}, {kept}]"), body, _SIX)
+
+
+def _add_in_halves() -> str:
+    """Matrices along one half each, in a branch of a case, whose results are along both halves."""
+    body = f"""
+  %i = stablehlo.constant dense<1> : tensor<i32>
+  %r = "stablehlo.case"(%i) ({{
+    stablehlo.return %0 : tensor<4x6xf32>
+  }}, {{
+    %s = stablehlo.add %0, %1 {{{_s(f"[{_MAJOR}, {_MINOR}]")}}} : tensor<4x6xf32>
+    stablehlo.return %s : tensor<4x6xf32>
+  }}) {{{_s(f"[{_MINOR}, {_MAJOR}]")}}} : (tensor<i32>) -> tensor<4x6xf32>"""
+    inputs = [("4x6xf32", f"[{_MAJOR}, {{}}]"), ("4x6xf32", f"[{{}}, {_MINOR}]")]
+    return _program(inputs, ("4x6xf32", f"[{_MAJOR}, {{}}]"), body, _SIX)
+
+
 PROGRAMS = {
     "sort along the last dimension, counted from the end": _sort("dimension = -1 : i64", '[{"a"}, {"b"}]'),
     "sort along the first dimension, counted from the end": _sort("dimension = -2 : i64", '[{"a"}, {"b"}]'),
@@ -389,6 +427,11 @@ PROGRAMS = {
     "slice one row beside a padded dimension": _slice_one('[{}, {"a"}]'),
     "move parts of an axis that do not fit each other": _move('[{"a":(3)2}, {}]', '[{}, {"a":(1)2}]'),
     "move parts of an axis that do not fit, the other way": _move('[{"a":(1)2}, {}]', '[{}, {"a":(3)2}]'),
+    "take rows by halves that exclude each other": _take_by_halves(_MAJOR, _MINOR),
+    "take rows by halves that exclude each other, the other way": _take_by_halves(_MINOR, _MAJOR),
+    "multiply by halves that exclude each other": _multiply_by_halves(_MAJOR, _MINOR),
+    "multiply by halves that exclude each other, the other way": _multiply_by_halves(_MINOR, _MAJOR),
+    "add in halves that exclude each other": _add_in_halves(),
     "exchange parts of an axis": _move('[{"a":(1)3}, {"a":(3)2}]', '[{"a":(3)2}, {"a":(1)3}]'),
     "gather all of a padded dimension of size 1": _gather_ones('[{"b"}, {}, {"a"}]', '[{}, {}, {"a"}]'),
     "find some of the largest approximately": _approximate(1, 8, 2, '[{"a"}, {"b"}]'),

@@ -27,12 +27,17 @@ _WAITING = 12
 """So many times as long as a command may take of the processor it may take by the clock, as the machine may be busy."""
 _READ_SECONDS = 30
 """How long a process that only reads a mutant may take."""
+_READERS = 5
+"""How many processes only read a mutant, at most."""
 _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
 _COMPILER = "XLA's compiler, slowly"
+_PROGRAM = "a program without an end"
 _COMPILING = 6
 """So many times as long may a program take that XLA compiles too slowly."""
+_RUN_SECONDS = 60
+"""How long a program that runs alone may take."""
 _STRICT = {"PYTHONMALLOC": "malloc", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 """The environment in which what was overwritten in memory is mostly noticed."""
 
@@ -51,6 +56,18 @@ for _ in range(5):
             str(error)
     module = context = None
     gc.collect()
+"""
+
+_RUN = """
+import sys
+import pyshardy
+from pyshardy.runtime.execute import run_on_one_device
+from pyshardy.runtime.input_uses import input_uses
+from pyshardy.runtime.inputs import random_inputs
+module = pyshardy.load(sys.stdin.buffer.read(), allow_unregistered_dialects=True)
+inputs = random_inputs(pyshardy.propagate(module).inputs, 0, input_uses(module))
+print("runs", flush=True)
+[str(output) for output in run_on_one_device(module, inputs)]
 """
 
 
@@ -120,8 +137,8 @@ class Worker:
     def try_case(self, case: Case) -> list[Finding]:
         """What is wrong with a case.
 
-        What takes too long is tried once more, as the machine may be busy, and longer if XLA is compiling. So is
-        bytecode that ends the process outside of the reader: memory may have been overwritten by bytecode before it, and
+        What takes too long is tried once more, as the machine may be busy, and longer if XLA is compiling. A program that
+        runs for ever on one device, as it stands, may do so on several. Also tried once more is bytecode that ends the process outside of the reader: memory may have been overwritten by bytecode before it, and
         that is the reader's fault. So it is if the reader alone overwrites memory over this bytecode, which may be
         noticed later.
         """
@@ -131,6 +148,8 @@ class Worker:
             found = self._try(case)
         if _hangs(found) and is_compilers(found[-1].details):
             return [replace(found[-1], whose=_COMPILER), *self._try(case, _COMPILING * self._seconds)]
+        if _hangs(found) and found[-1].command[0] == "run" and runs_for_ever(mutant_of(case).content):
+            return [*found[:-1], replace(found[-1], whose=_PROGRAM)]
         if case.kind == "bytecode" and any(_is_late(finding) for finding in found):
             again = found if is_first else self._try(case)
             if not any(finding.kind == "signal" for finding in again):
@@ -242,19 +261,32 @@ def _of_reader_if_alone(finding: Finding) -> Finding:
 def ends_reader(content: bytes) -> bool:
     """Whether a process that only reads a bytecode, with jaxlib's reader, and lets go of it, ends with a signal.
 
-    One that does not end counts too: what was overwritten may be a length, and the reader counts up to it.
+    What is overwritten depends on where memory is, so several processes try. One that does not end counts too: what was
+    overwritten may be a length, and the reader counts up to it.
     """
+    return any(_ends_one(content) for _ in range(_READERS))
+
+
+def _ends_one(content: bytes) -> bool:
+    arguments = [sys.executable, "-c", _READ]
+    environment = _environment() | _STRICT
     try:
         process = subprocess.run(
-            [sys.executable, "-c", _READ],
-            input=content,
-            stderr=subprocess.DEVNULL,
-            env=_environment() | _STRICT,
-            timeout=_READ_SECONDS,
+            arguments, input=content, stderr=subprocess.DEVNULL, env=environment, timeout=_READ_SECONDS
         )
     except subprocess.TimeoutExpired:
         return True
     return process.returncode < 0
+
+
+def runs_for_ever(content: bytes) -> bool:
+    """Whether a program does not end when it runs on one device as it stands."""
+    arguments, environment = [sys.executable, "-c", _RUN], _environment() | {"JAX_PLATFORMS": "cpu"}
+    try:
+        subprocess.run(arguments, input=content, capture_output=True, env=environment, timeout=_RUN_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        return error.stdout == b"runs\n"
+    return False
 
 
 def _is_late(finding: Finding) -> bool:

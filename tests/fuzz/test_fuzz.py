@@ -184,6 +184,13 @@ def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
     assert status == 1 and "FOUND signal: 1\n" in out
 
 
+def test_a_reader_that_ends_only_sometimes_counts_as_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "first").touch()
+    once = f"import os\ntry: os.remove({str(tmp_path / 'first')!r})\nexcept OSError: os.abort()"
+    monkeypatch.setattr(process, "_READ", once)
+    assert process.ends_reader(GOOD_BYTECODE)
+
+
 def test_a_reader_that_does_not_come_back_counts_as_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_READ", "import time; time.sleep(60)")
     monkeypatch.setattr(process, "_READ_SECONDS", 0.2)
@@ -211,6 +218,38 @@ def test_a_compiler_that_is_slow_the_second_time_is_no_hang_of_ours(monkeypatch:
         with process.Worker(10) as worker:
             monkeypatch.setattr(worker, "_try", lambda case, seconds=0, tries=tries: next(tries))
             assert [finding.whose for finding in worker.try_case(case)] == expected
+
+
+ENDLESS = """func.func @main(%a: tensor<i32>) -> tensor<i32> {
+  %0 = stablehlo.while(%b = %a) : tensor<i32>
+  cond {
+    %1 = stablehlo.compare EQ, %b, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %1 = stablehlo.add %b, %b : tensor<i32>
+    stablehlo.return %1 : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}"""
+
+
+def test_a_program_without_an_end_is_told_from_one_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_RUN_SECONDS", 8)
+    assert not process.runs_for_ever(MODULE.encode())
+    assert not process.runs_for_ever(b"no module")
+    assert process.runs_for_ever(ENDLESS.encode())
+    monkeypatch.setattr(process, "_RUN_SECONDS", 1)
+    monkeypatch.setattr(process, "_RUN", "import time; time.sleep(60)")  # it has not got as far as to run
+    assert not process.runs_for_ever(MODULE.encode())
+
+
+@pytest.mark.parametrize("is_endless", [False, True])
+def test_a_run_without_an_end_is_the_programs_if_it_has_none(is_endless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "runs_for_ever", lambda content: is_endless)
+    finding = Finding(Case("text", 1), ["run", "in.mlir"], "hang: over 10 s of the processor")
+    with process.Worker(10) as worker:
+        monkeypatch.setattr(worker, "_try", lambda case, seconds=0: [finding])
+        assert [found.whose for found in worker.try_case(finding.case)] == ["a program without an end" * is_endless]
 
 
 def test_a_worker_that_ended_between_cases_is_noticed_and_replaced() -> None:

@@ -174,6 +174,7 @@ NOT_HERE = {
     "pyshardy-make-partitionable": "depends on what the partitioner has for an op",
     "pyshardy-open-captured": "needs loops that capture: its file-check",
     "pyshardy-restore-chlo": "needs ops of CHLO: its file-check",
+    "pyshardy-resolve-sub-axes": "needs sub-axes that exclude each other: its file-check",
     "pyshardy-shard-pointwise": "concerns ops that propagation does not know: its file-check",
     "pyshardy-share-reshards": "concerns reshards that are there: its file-check",
     "pyshardy-tell-copies-apart": "needs copies that are none: its file-check",

@@ -13,7 +13,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import functions, is_declaration
+from pyshardy.ir.functions import functions, is_declaration, is_public
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
@@ -144,7 +144,7 @@ def target_function(root: Op, name: str | None) -> Op:
         wanted = found
     else:
         main = [function for function in found if function.attrs["sym_name"] == "main"]
-        wanted = main or [function for function in found if function.attrs.get("sym_visibility") != "private"]
+        wanted = main or [function for function in found if is_public(function)]
     if not wanted:
         names = ", ".join(format_symbol(function.attrs["sym_name"]) for function in found) or "none"
         needed = f"the function @{name}" if name is not None else "a single, public or main function"

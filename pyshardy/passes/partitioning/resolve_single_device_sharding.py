@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.core.text import format_symbol
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
@@ -31,8 +32,6 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
-_LARGEST = 2**32 - 1
-"""The largest device id that this type can hold."""
 
 
 class ResolveSingleDeviceSharding(Pass):
@@ -118,8 +117,10 @@ class _Resolver:
                 raise PassError(op, f"is on a single device but has result {index} sharded over several")
         ids = mesh_of(sharding, self.meshes).device_ids
         assert ids is not None
-        if ids[0] > _LARGEST:
-            raise PassError(op, f"is on device {ids[0]}, but a program counts its devices in 32 bits")
+        count = self.meshes[self.mesh].size
+        if ids[0] >= count:
+            mesh = format_symbol(self.mesh)
+            raise PassError(op, f"is on device {ids[0]}, but {mesh} has only {count} devices, from 0 on")
         return ids[0]
 
     def _condition(self, op: Op, device: int) -> Value:

@@ -13,6 +13,7 @@ from pyshardy.ir.functions import (
     arg_sharding,
     functions,
     is_declaration,
+    is_public,
     result_sharding,
     return_op,
     signature,
@@ -34,7 +35,6 @@ def pad_signature(function: Op, padder: Padder) -> None:
     Raises:
         PassError: The function can be called from outside and has an argument or result that is not divisible.
     """
-    is_public = function.attrs.get("sym_visibility") != "private"
     if is_declaration(function):
         return
     args = function.region.blocks[0].args
@@ -44,7 +44,7 @@ def pad_signature(function: Op, padder: Padder) -> None:
             sharding = sharding_of(function, index)
             if is_divisible(value, sharding, padder):
                 continue
-            if is_public:
+            if is_public(function):
                 raise PassError(
                     function,
                     f"has {kind} {index} of type {value.type} sharded as {sharding}, which is not divisible; try "

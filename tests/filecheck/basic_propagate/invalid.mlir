@@ -36,7 +36,7 @@ func.func @arguments(%arg0: tensor<?xf32>, %arg1: tuple<tensor<8xf32>>) {
 // -----
 
 // DIFFERS: the reference ends its process without a main function.
-// expected-error@unknown {{looking for the main function: got the functions @one, @two, needed a function named @main, or exactly one that is not private}}
+// expected-error@unknown {{looking for the main function: got the functions @one, @two, needed a function named @main, or exactly one that is public}}
 func.func @one() {
   return
 }

@@ -18,7 +18,7 @@ func.func @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // DIFFERS: the reference ends its process without a main function.
-// expected-error@unknown {{looking for the main function: got the functions @first, @second, needed a function named @main, or exactly one that is not private}}
+// expected-error@unknown {{looking for the main function: got the functions @first, @second, needed a function named @main, or exactly one that is public}}
 func.func @first() {
   return
 }

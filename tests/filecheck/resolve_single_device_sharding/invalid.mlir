@@ -41,7 +41,19 @@ func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
 sdy.mesh @g = <["p"=4]>
 sdy.mesh @far = <[], device_ids=[4294967296]>
 func.func @far_away(%arg0: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{is on device 4294967296, but a program counts its devices in 32 bits}}
+  // expected-error@+1 {{is on device 4294967296, but @g has only 4 devices, from 0 on}}
   %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@far, []>]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// NEWER: there was no such pass
+// DIFFERS: the reference lets no device run the op, so the result is zeros
+sdy.mesh @g = <["p"=4]>
+sdy.mesh @outside = <[], device_ids=[4]>
+func.func @not_of_the_mesh(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{is on device 4, but @g has only 4 devices, from 0 on}}
+  %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@outside, []>]>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -26,11 +26,11 @@ NOT_MODULES = {
               "StableHLO as text (.mlir) or as MLIR bytecode, HLO as text or .pb, or an Exported of jax.export\n"
               "  at {path}, byte 0"),
     "nothing": ("", "looking for the main function: got a module without functions, needed a function named @main, or "
-                "exactly one that is not private"),
+                "exactly one that is public"),
     "two functions": ("func.func @f() { return }\nfunc.func @g() { return }", "looking for the main function: got the "
-                      "functions @f, @g, needed a function named @main, or exactly one that is not private"),
+                      "functions @f, @g, needed a function named @main, or exactly one that is public"),
     "a declaration": (f"func.func private @main({T}) -> {T}", "looking for the main function: got a module without "
-                      "functions, needed a function named @main, or exactly one that is not private"),
+                      "functions, needed a function named @main, or exactly one that is public"),
     "unknown axis": (negate('@mesh, [{"z"}, {}]'), "reading a module: got 'func.func' op arg 0 - unknown axis name: "
                      '"z", needed an axis of the mesh that the sharding is on\n  at {path}:2:1'),
     "axis twice": (negate('@mesh, [{"x"}, {"x"}]'), "reading a module: got 'func.func' op arg 0 - duplicate axis ref: "

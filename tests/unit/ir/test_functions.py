@@ -73,6 +73,7 @@ def test_declarations() -> None:
         ("func.func @f() { return } func.func @main() { return }", "main"),
         ("func.func @main() { return } func.func @f() { return }", "main"),
         ("func.func private @main() { return } func.func @f() { return }", "main"),
+        ("func.func @f() { return } func.func nested @g() { return } func.func private @h() { return }", "f"),
     ],
 )
 def test_the_main_function_is_the_only_one_or_named_so(text: str, name: str) -> None:
@@ -90,7 +91,7 @@ def test_without_a_main_function(text: str, got: str) -> None:
     with pytest.raises(InvalidModuleError) as caught:
         main_function(read(text))
     assert str(caught.value) == (
-        f"looking for the main function: got {got}, needed a function named @main, or exactly one that is not private"
+        f"looking for the main function: got {got}, needed a function named @main, or exactly one that is public"
     )
 
 
