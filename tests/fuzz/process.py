@@ -148,7 +148,7 @@ class Worker:
             found = self._try(case)
         if _hangs(found) and is_compilers(found[-1].details):
             return [replace(found[-1], whose=_COMPILER), *self._try(case, _COMPILING * self._seconds)]
-        if _hangs(found) and found[-1].command[0] == "run" and runs_for_ever(mutant_of(case).content):
+        if _hangs(found) and found[-1].command[:1] == ["run"] and runs_for_ever(mutant_of(case).content):
             return [*found[:-1], replace(found[-1], whose=_PROGRAM)]
         if case.kind == "bytecode" and any(_is_late(finding) for finding in found):
             again = found if is_first else self._try(case)

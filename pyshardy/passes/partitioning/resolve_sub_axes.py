@@ -14,7 +14,7 @@ from pyshardy.core.grids import exclude_each_other, on_one_grid
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import arg_sharding, functions, is_declaration, main_function, result_count, result_sharding
+from pyshardy.ir.functions import arg_sharding, functions, is_declaration, is_public, result_count, result_sharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import get_shardings, transform_shardings
@@ -24,15 +24,15 @@ from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
-_WITHOUT_SHARDS_OF_THEIR_OWN = ("func.", "sdy.", "builtin.")
+_STRUCTURE = ("func.", "sdy.", "builtin.")
 
 
 class ResolveSubAxes(Pass):
     """Use only sub-axes together that can be cut from one axis at once.
 
-    No collective combines the shards of others. A sharding with such sub-axes loses the later ones. An op whose
-    operands and results have such sub-axes gets reshards around it. Inputs and outputs of the program keep their
-    shardings, so there they are an error.
+    Devices that differ only along one of two others have different shards along the second one, and no collective
+    combines these. A sharding with two such sub-axes loses the later one. An op whose operands and results have them
+    gets reshards around it. Inputs and outputs of the program keep their shardings, so there they are an error.
     """
 
     name = "pyshardy-resolve-sub-axes"
@@ -41,12 +41,13 @@ class ResolveSubAxes(Pass):
         bodies = [function for function in functions(op) if not is_declaration(function)]
         if not any(_has_excluded(_axes_in(function)) for function in bodies):
             return
-        _check_border(op)
+        for function in filter(is_public, bodies):
+            _check_border(function)
         transform_shardings(op, cache(_alone))
         for inner in chain.from_iterable(map(list, map(ops_in, bodies))):
             if inner.name in REDUCING_RESHARDS:
                 _check_reduced(inner)
-            elif not _has_no_shards(inner):
+            elif not _only_passes_on(inner):
                 _reshard(inner)
 
 
@@ -73,16 +74,15 @@ def _alone(sharding: TensorSharding) -> TensorSharding:
     return found
 
 
-def _check_border(root: Op) -> None:
+def _check_border(function: Op) -> None:
     """Refuse inputs and outputs whose shards no collective can gather."""
-    main = main_function(root)
-    inputs = [("argument", index, arg_sharding(main, index)) for index in range(len(main.region.blocks[0].args))]
-    outputs = [("result", index, result_sharding(main, index)) for index in range(result_count(main))]
+    arguments = len(function.region.blocks[0].args)
+    inputs = [("argument", index, arg_sharding(function, index)) for index in range(arguments)]
+    outputs = [("result", index, result_sharding(function, index)) for index in range(result_count(function))]
     for kind, index, sharding in (*inputs, *outputs):
         if sharding is not None and _has_excluded(_axes(sharding)):
-            raise PassError(
-                main, f"has {kind} {index} sharded as {sharding}, but its sub-axes cannot be cut from one axis at once"
-            )
+            problem = f"has {kind} {index} sharded as {sharding}, but its sub-axes cannot be cut from one axis at once"
+            raise PassError(function, problem)
 
 
 def _check_reduced(op: Op) -> None:
@@ -94,8 +94,8 @@ def _check_reduced(op: Op) -> None:
                 raise PassError(op, f"reduces along {axis} what is sharded along {other}, which excludes it")
 
 
-def _has_no_shards(op: Op) -> bool:
-    return op.name.startswith(_WITHOUT_SHARDS_OF_THEIR_OWN) or is_data_flow_op(op) or op.is_terminator
+def _only_passes_on(op: Op) -> bool:
+    return op.name.startswith(_STRUCTURE) or is_data_flow_op(op) or op.is_terminator
 
 
 def _reshard(op: Op) -> None:
