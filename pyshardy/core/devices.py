@@ -16,6 +16,7 @@ from math import prod
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import append_or_merge, axes_size, ordered_refs
 from pyshardy.core.boxes import coordinate_along
+from pyshardy.core.grids import is_grid
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -37,7 +38,7 @@ def shard_indices(axes: Axes, mesh: Mesh) -> tuple[int, ...]:
     (1, 0, 1, 0)
     """
     mesh.check_listable()
-    if not all(one.can_coexist(other) for one in axes for other in axes):
+    if not is_grid(axes):
         return _indices_one_by_one(axes, mesh)
     weights = [axes_size(axes[place + 1 :], mesh) for place in range(len(axes))]
     by_position = [0]
@@ -108,7 +109,7 @@ def permutation(before: TensorSharding, before_mesh: Mesh, after: TensorSharding
     (0, 4, 1, 5, 2, 6, 3, 7)
     """
     axes = (*_dim_axes(before), *_dim_axes(after))
-    if not all(one.can_coexist(other) for one in axes for other in axes):
+    if not is_grid(axes):
         return _pairs(shard_indices(_dim_axes(before), before_mesh), shard_indices(_dim_axes(after), mesh))
     atoms = ordered_refs(mesh, axes)
     sources = shard_indices(_all_atoms(before, atoms), before_mesh)

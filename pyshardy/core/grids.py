@@ -1,8 +1,8 @@
 """Which sub-axes of one axis can be used at once.
 
-An axis of size 6 can be cut into 2 parts of 3 (`"a":(1)2`) or into 3 parts of 2 (`"a":(3)2` is the minor part), but not
-both ways at once: then the devices that differ only along one part hold different shards along the other, and no
-collective over groups of equal size can combine them.
+Of an axis of 6 devices, `"a":(1)2` is the half that a device is in, and `"a":(3)2` its place in a pair. The second
+pair is in both halves, so the axis cannot be cut into both at once: devices that differ only along one of the sub-axes
+hold different shards along the other, and no collective over groups of equal size can combine them.
 
 Source: docs/semantics/partitioner.md#sub-axes-that-exclude-each-other
 """
@@ -10,8 +10,9 @@ Source: docs/semantics/partitioner.md#sub-axes-that-exclude-each-other
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from pyshardy.core.axes import AxisRef
+from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 
@@ -34,6 +35,11 @@ def is_grid(axes: Sequence[AxisRef]) -> bool:
     (True, False)
     """
     return all(axis.can_coexist(other) for axis in axes for other in axes)
+
+
+def grid_axes(sharding: TensorSharding) -> Axes:
+    """The axes along which devices hold different shards, or different parts of a sum."""
+    return (*chain.from_iterable(sharding.dim_axes), *sharding.unreduced)
 
 
 def on_one_grid(shardings: Iterable[TensorSharding | None]) -> list[TensorSharding | None]:

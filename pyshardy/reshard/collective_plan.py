@@ -6,10 +6,9 @@ Source: docs/semantics/reshards-and-collectives.md#from-reshards-to-collectives
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain
 
 from pyshardy.core.axis_lists import common_prefix, lists_overlap, subtract_axes
-from pyshardy.core.grids import is_grid
+from pyshardy.core.grids import grid_axes, is_grid
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -82,7 +81,7 @@ def _plan(before: TensorSharding, after: TensorSharding, mesh: Mesh, shape: tupl
     except InvalidShardingError as error:
         _check_unreduced(before, after, error)
         return gather_and_slice(before, after, mesh, shape)
-    if all(is_grid([*chain.from_iterable(step.after.dim_axes), *step.after.unreduced]) for step in plan[:-1]):
+    if all(is_grid(grid_axes(step.after)) for step in plan[:-1]):
         return plan
     return gather_and_slice(before, after, mesh, shape)
 

@@ -138,9 +138,11 @@ class Worker:
         """What is wrong with a case.
 
         What takes too long is tried once more, as the machine may be busy, and longer if XLA is compiling. A program that
-        runs for ever on one device, as it stands, may do so on several. Also tried once more is bytecode that ends the process outside of the reader: memory may have been overwritten by bytecode before it, and
-        that is the reader's fault. So it is if the reader alone overwrites memory over this bytecode, which may be
-        noticed later.
+        runs for ever on one device, as it stands, may do so on several.
+
+        Bytecode that ends the process outside of the reader is tried once more too: memory may have been overwritten by
+        bytecode before it, and that is the reader's fault. So it is if the reader alone overwrites memory over this
+        bytecode, which may be noticed later.
         """
         is_first = self._tried == 0 or self._process is None
         found = self._try(case)

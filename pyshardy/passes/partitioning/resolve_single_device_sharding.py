@@ -120,7 +120,7 @@ class _Resolver:
         count = self.meshes[self.mesh].size
         if ids[0] >= count:
             mesh = format_symbol(self.mesh)
-            raise PassError(op, f"is on device {ids[0]}, but {mesh} has only {count} devices, from 0 on")
+            raise PassError(op, f"is on device {ids[0]}, but {mesh} has only {count} devices, counted from 0")
         return ids[0]
 
     def _condition(self, op: Op, device: int) -> Value:

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain, combinations
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.grids import exclude_each_other, on_one_grid
+from pyshardy.core.grids import exclude_each_other, grid_axes, on_one_grid
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
@@ -54,7 +54,7 @@ class ResolveSubAxes(Pass):
 def _axes_in(function: Op) -> Iterator[AxisRef]:
     """The axes that shard or reduce something in a function."""
     for sharding in distinct_shardings(function):
-        yield from _axes(sharding)
+        yield from grid_axes(sharding)
     for op in ops_named(function, REDUCING_RESHARDS):
         yield from op.attrs["reduction_axes"]
 
@@ -62,10 +62,6 @@ def _axes_in(function: Op) -> Iterator[AxisRef]:
 def _has_excluded(axes: Iterable[AxisRef]) -> bool:
     parts = {axis for axis in axes if not axis.is_full}
     return any(exclude_each_other(axis, other) for axis, other in combinations(parts, 2))
-
-
-def _axes(sharding: TensorSharding) -> tuple[AxisRef, ...]:
-    return (*chain.from_iterable(sharding.dim_axes), *sharding.unreduced)
 
 
 def _alone(sharding: TensorSharding) -> TensorSharding:
@@ -80,7 +76,7 @@ def _check_border(function: Op) -> None:
     inputs = [("argument", index, arg_sharding(function, index)) for index in range(arguments)]
     outputs = [("result", index, result_sharding(function, index)) for index in range(result_count(function))]
     for kind, index, sharding in (*inputs, *outputs):
-        if sharding is not None and _has_excluded(_axes(sharding)):
+        if sharding is not None and _has_excluded(grid_axes(sharding)):
             problem = f"has {kind} {index} sharded as {sharding}, but its sub-axes cannot be cut from one axis at once"
             raise PassError(function, problem)
 
@@ -89,7 +85,7 @@ def _check_reduced(op: Op) -> None:
     """Refuse a sum along an axis that the axes of its result exclude."""
     axes, sharding = op.attrs["reduction_axes"], op.attrs["out_sharding"]
     for axis in axes:
-        for other in _axes(sharding):
+        for other in grid_axes(sharding):
             if exclude_each_other(axis, other):
                 raise PassError(op, f"reduces along {axis} what is sharded along {other}, which excludes it")
 

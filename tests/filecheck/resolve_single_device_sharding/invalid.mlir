@@ -41,7 +41,7 @@ func.func @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
 sdy.mesh @g = <["p"=4]>
 sdy.mesh @far = <[], device_ids=[4294967296]>
 func.func @far_away(%arg0: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{is on device 4294967296, but @g has only 4 devices, from 0 on}}
+  // expected-error@+1 {{is on device 4294967296, but @g has only 4 devices, counted from 0}}
   %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@far, []>]>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
@@ -53,7 +53,7 @@ func.func @far_away(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 sdy.mesh @g = <["p"=4]>
 sdy.mesh @outside = <[], device_ids=[4]>
 func.func @not_of_the_mesh(%arg0: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{is on device 4, but @g has only 4 devices, from 0 on}}
+  // expected-error@+1 {{is on device 4, but @g has only 4 devices, counted from 0}}
   %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@outside, []>]>} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
