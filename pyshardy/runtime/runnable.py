@@ -16,7 +16,8 @@ from pyshardy.ir.strings import is_utf8
 from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
-from pyshardy.rules.properties import IDENTITIES, REDUCING_COLLECTIVES, RESHARDING_COLLECTIVES
+from pyshardy.rules.properties import IDENTITIES, RESHARDING_COLLECTIVES
+from pyshardy.runtime.barriers import keep_products, keep_slices
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.inspections import is_inspection
@@ -28,8 +29,6 @@ _ARRANGING = frozenset(("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stab
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
-_TAKES = frozenset(("stablehlo.dynamic_slice", "stablehlo.gather"))
-"""The ops that XLA moves before what their operand is computed by."""
 _RANDOM_TYPES = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui32", "ui64"))
 """The elements of which XLA for CPUs makes random numbers by `stablehlo.rng`."""
 _MARKS = IDENTITIES - {"sdy.reshard"}
@@ -171,7 +170,8 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
         root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
         _count_sorted_dimensions_from_the_front(root, module)
-        _keep_products(root, module)
+        keep_slices(root, module)
+        keep_products(root, module)
         _fill_buffers(root, module)
 
 
@@ -228,74 +228,3 @@ def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
             number = -1 if dimension is None else dimension.value
             if number < 0:
                 op.set_attr("dimension", module.attrs.i64(number + op.operands[0].type.rank))
-
-
-def _keep_products(root: Op, module: Module) -> None:
-    """Hide from XLA what an element is taken of, if that is a list of integers.
-
-    XLA takes an element of a slice from what is sliced. In between, it forgets a product of 32-bit integers with a
-    number. A barrier keeps the two steps apart.
-    """
-    for op in list(walk(root)):
-        if op.name in _TAKES and prod(op.result.type.shape or ()) == 1 and _may_be_product(op.operands[0]):
-            op.set_operand(0, _hidden(op.operands[0], Builder(module.attrs, op, op.location)))
-
-
-def _may_be_product(value: Value) -> bool:
-    """Whether the value is a list of 32-bit integers, and no constant."""
-    type, op = value.type, value.defining_op
-    is_list = type.element in ("i32", "ui32") and sum(size != 1 for size in type.shape or ()) == 1
-    return is_list and (op is None or op.name != "stablehlo.constant")
-
-
-def keep_ffts_in_order(root: Op, module: Module) -> None:
-    """Force the default memory order on operands and results of Fourier transforms.
-
-    XLA's CPU compiler may choose another layout for operands and results of collectives, propagate it through a
-    transform, and then refuse it. A vector has only one layout, and a barrier keeps it.
-    """
-    for op in list(walk(root)):
-        if op.name != "stablehlo.fft" or not op.operands[0].type.is_static:
-            continue
-        builder = Builder(module.attrs, op, op.location)
-        operand = _in_order(op.operands[0], builder)
-        transformed = builder.value("fft", [operand], op.result.type, **op.attrs)
-        op.result.replace_uses(_in_order(transformed, builder))
-        op.erase()
-
-
-def keep_complex_sums(root: Op, module: Module) -> None:
-    """Hide from XLA what a reduction of complex numbers over devices is of.
-
-    XLA turns the sum of a constant over devices into a product with their number, and ends the process if the constant
-    is complex. A barrier keeps the sum.
-    """
-    for op in list(walk(root)):
-        if op.name in REDUCING_COLLECTIVES:
-            builder = Builder(module.attrs, op, op.location)
-            for place, value in enumerate(op.operands):
-                if (value.type.element or "").startswith("complex"):
-                    op.set_operand(place, _hidden(value, builder))
-
-
-def keep_exchanged_whole(root: Op, module: Module) -> None:
-    """Hide from XLA what an all-to-all is of.
-
-    XLA for CPUs sends the pieces of the operand one by one. If they come from different ops, such as a tensor and its
-    padding, it may choose different layouts for them, and then refuses the program. A barrier keeps the operand whole.
-    """
-    for op in list(walk(root)):
-        if op.name == "stablehlo.all_to_all":
-            builder = Builder(module.attrs, op, op.location)
-            for place, value in enumerate(op.operands):
-                op.set_operand(place, _hidden(value, builder))
-
-
-def _in_order(value: Value, builder: Builder) -> Value:
-    shape = value.type.shape or ()
-    return builder.reshape(_hidden(builder.reshape(value, [prod(shape)]), builder), shape)
-
-
-def _hidden(value: Value, builder: Builder) -> Value:
-    """The value behind a barrier, across which XLA moves nothing."""
-    return builder.value("optimization_barrier", [value], value.type)

@@ -18,10 +18,11 @@ from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
+from pyshardy.runtime.barriers import keep_complex_sums, keep_exchanged_whole, keep_ffts_in_order
 from pyshardy.runtime.callbacks import call_per_device, drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.nans import keep_nans
-from pyshardy.runtime.runnable import keep_complex_sums, keep_exchanged_whole, keep_ffts_in_order, make_runnable
+from pyshardy.runtime.runnable import make_runnable
 from pyshardy.transforms.builder import Builder, zero_text
 
 DEVICES = "pyshardy_devices"

@@ -37,10 +37,11 @@ SHARED = 3
 """The smallest number among them of which a device has less than everything, or sends something."""
 
 
-def test_slices_of_slices_are_wrong_by_xlas_own_partitioner_too_where_xla_is_wrong() -> None:
-    """The XLA of jaxlib 0.10 adds the indices of slices of slices unclamped."""
+def test_slices_of_slices_are_right_where_those_of_xlas_own_partitioner_are_wrong() -> None:
+    """The XLA of jaxlib 0.10 adds the indices of slices of slices unclamped; a barrier hides them."""
     wanted = Verdict.DIFFERENT if jaxlib_version() < (0, 12) else Verdict.EQUAL
-    assert {outcome("op", 87, engine).verdict for engine in ("local", "xla")} == {wanted}
+    assert outcome("op", 87, "local").verdict is Verdict.EQUAL
+    assert outcome("op", 87, "xla").verdict is wanted
 
 
 def test_xla_that_is_wrong_on_one_device_is_told_from_a_wrong_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -246,35 +243,3 @@ def test_a_result_of_several_that_is_reshaped_and_back(there: str, back: str) ->
     (found,) = run_on_devices(module, given)
     np.testing.assert_array_equal(found, given[0] + given[1][:, None])
     assert found.sharding.shard_shape(found.shape) == (2, 4)
-
-
-def _sliced(x: jax.Array, i: jax.Array, size: int = 4) -> jax.Array:
-    return jax.lax.dynamic_slice(x, (i,), (size,))
-
-
-@pytest.mark.parametrize(
-    "take",
-    [
-        lambda x, i: _sliced(_sliced(x, i) * 3, i, 1),
-        lambda x, i: _sliced(jax.jit(lambda part: part * 3)(_sliced(x, i)), i, 1),
-        lambda x, i: _sliced(_sliced(x, i) * 3 * i, i, 1),
-        lambda x, i: _sliced(_sliced(x.astype("uint32"), i) * 3, i, 1),
-        lambda x, i: jnp.take(_sliced(x, i) * 3, i),
-        lambda x, i: jnp.take(jnp.take(x, jnp.arange(4) + i) * 3, i),
-        lambda x, i: x.at[i].set((_sliced(x, i) * 3)[i]),
-    ],
-)
-@pytest.mark.parametrize("devices", [1, 8])
-def test_an_element_of_a_product_of_a_slice(take: Callable[[jax.Array, jax.Array], jax.Array], devices: int) -> None:
-    """XLA forgets the product: `jax.jit` of the first function has 3 for 9."""
-    x, i = np.arange(1, 9, dtype=np.int32), np.int32(1)
-    with jax.disable_jit():
-        expected = np.asarray(take(jnp.asarray(x), jnp.asarray(i)))
-    module = pyshardy.load(jax.jit(take), x, i)
-    if devices == 1:
-        (found,) = run_on_one_device(module, [x, i])
-    else:
-        text = module.text().replace("{\n", '{\n  sdy.mesh @m = <["x"=8]>\n', 1)
-        text = text.replace("%arg0: tensor<8xi32>", "%arg0: tensor<8xi32> " + on('[{"x"}]', "@m"), 1)
-        (found,) = pyshardy.partition(text).run_flat([x, i])
-    np.testing.assert_array_equal(found, expected)
