@@ -1,7 +1,4 @@
-"""Barriers that hide from XLA what it would compute wrongly or refuse if it saw through.
-
-Source: docs/partitioning.md#engines
-"""
+"""Barriers that hide from XLA what it would compute wrongly or refuse if it saw through."""
 
 from __future__ import annotations
 
