@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.environment import kept_environment
 from tests.support.sampled import ALL_TESTS, left_out
 from tests.support.slow import SAMPLES, has_no_fast_test, is_slow
 
@@ -68,14 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _environment() -> Iterator[None]:
-    """No test may leave an environment variable behind, which later tests hand to the processes that they start."""
-    before = _variables()
-    yield
-    assert _variables() == before
-
-
-def _variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    """No test may leave an environment variable behind."""
+    with kept_environment():
+        yield
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

@@ -6,12 +6,14 @@ And which cases `make test` leaves out.
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_layers import RANKS
 
+from support.environment import kept_environment
 from support.sampled import ONE_OF, left_out
 from support.slow import SAMPLES, SLOW, has_no_fast_test, is_slow
 
@@ -90,3 +92,16 @@ def test_of_a_test_that_is_sampled_the_first_of_every_so_many_cases_run() -> Non
     assert [name for name in names if name not in left_out(names + others)] == [names[0], names[3], names[6]]
     assert left_out(names, kept=[names[1]]) == {names[number] for number in (2, 4, 5)}
     assert left_out(others) == set()
+
+
+@pytest.mark.parametrize("value", ["1", None])
+def test_a_test_that_changes_the_environment_fails(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSHARDY_KEPT", "0")
+    with kept_environment():
+        os.environ["TPU_OF_JAX"] = "1"
+    del os.environ["TPU_OF_JAX"]
+    with pytest.raises(AssertionError), kept_environment():
+        if value is None:
+            monkeypatch.delenv("PYSHARDY_KEPT")
+        else:
+            monkeypatch.setenv("PYSHARDY_KEPT", value)

@@ -22,7 +22,7 @@ _STRING = r'"((?:[^"\\]|\\.)*)"'
 _AXIS = re.compile(rf"axis_ref<name = {_STRING}(?:, sub_axis_info = \((\d+)\)(\d+))?>")
 _SYMBOL = re.compile(rf"<mesh = @(?:([\w$.-]+)|{_STRING})")
 _MESH_AXIS = re.compile(rf"<name = {_STRING}, size = (\d+)>")
-_DEVICE_IDS = re.compile(r"device_ids ?= ?(dense<[^>]*> : tensor<\d+xi\d+>)")
+_DEVICE_IDS = re.compile(r"device_ids ?= ?(dense<[^>]*> : tensor<\d+x(?:[us]?i\d+|index)>)")
 
 
 class Grouping(NamedTuple):
@@ -83,7 +83,8 @@ def inlined_mesh(text: str) -> Mesh:
     """The mesh in a text with a mesh of StableHLO's dialect, such as groups of devices.
 
     Raises:
-        InvalidMeshError: The text is not a valid mesh, for example because a device is missing.
+        InvalidShardingError: The text is not a valid mesh, for example because a device is missing.
+        InvalidModuleError: The device ids are integers of an unusual width.
 
     >>> inlined_mesh('#stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = "x", size = 2>]>')
     Mesh([('x', 2)])
@@ -93,7 +94,15 @@ def inlined_mesh(text: str) -> Mesh:
     if ids is None:
         return Mesh(axes)
     numbers = ir.DenseIntElementsAttr(ir.Attribute.parse(ids[1]))
-    return Mesh(axes, [numbers[place] for place in range(len(numbers))])
+    try:
+        device_ids = [numbers[place] for place in range(len(numbers))]
+    except TypeError as error:  # the bindings read no others
+        raise InvalidModuleError(
+            "reading a mesh of StableHLO",
+            got=f"device ids of type {ir.ShapedType(numbers.type).element_type}",
+            needed="integers of 8, 16, 32 or 64 bits",
+        ) from error
+    return Mesh(axes, device_ids)
 
 
 def is_along_axes(groups: Any) -> bool:

@@ -20,6 +20,7 @@ _SUSPECTS = (
 )
 """What stands in a text that may not be readable."""
 _EMPTY_KEY = re.compile(r'[{,] ?""(?: =|[,}])')
+_NO_MESH = re.compile(r"replica_group_mesh_axes<mesh = (?!@|#stablehlo\.mesh<)")
 _LONGEST = 100
 
 
@@ -35,7 +36,7 @@ def check_readable(text: str, context: Any) -> None:
     Raises:
         InvalidModuleError: The text cannot be read; says where and why.
     """
-    if not any(suspect in text for suspect in _SUSPECTS) and not ('""' in text and _EMPTY_KEY.search(text)):
+    if not _is_suspect(text):
         return
     reader = make_context(context.allow_unregistered_dialects)
     with reader, errors_of(reader) as errors:
@@ -51,6 +52,13 @@ def check_readable(text: str, context: Any) -> None:
                 needed="names, attributes and types that text can hold",
                 hint="bytecode: a file that ends in .mlirbc, or -emit-bytecode",
             ) from error
+
+
+def _is_suspect(text: str) -> bool:
+    if any(suspect in text for suspect in _SUSPECTS):
+        return True
+    patterns = (('""', _EMPTY_KEY), ("replica_group_mesh_axes", _NO_MESH))
+    return any(part in text and pattern.search(text) for part, pattern in patterns)
 
 
 def _line(text: str, number: int) -> str:

@@ -112,6 +112,11 @@ def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: in
 
     >>> sent_by_device(CollectiveKind.ALL_REDUCE, 100, 100, 4)
     150
+
+    Of a tensor with less elements than there are devices, a device may pass on all: nothing is rounded up per device.
+
+    >>> sent_by_device(CollectiveKind.ALL_REDUCE, 4, 4, 4096)
+    8
     """
     others = group_size - 1
     if kind is CollectiveKind.ALL_GATHER:
@@ -119,7 +124,7 @@ def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: in
     if kind is CollectiveKind.REDUCE_SCATTER:
         return others * after
     if kind is CollectiveKind.ALL_REDUCE:
-        return 2 * others * -(-before // group_size)
+        return 2 * (before - before // group_size)
     if kind is CollectiveKind.ALL_TO_ALL:
         return others * before // group_size
     return before if kind is CollectiveKind.COLLECTIVE_PERMUTE else 0

@@ -22,6 +22,7 @@ from pyshardy.ir.module import Module
 from pyshardy.runtime.agreement import agree
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
+from pyshardy.runtime.known_dialects import check_known
 
 _RUNNING = "running a module"
 _SIGNS_OF_A_DEAD_PROCESS = ("Gloo", "UNAVAILABLE", "DEADLINE_EXCEEDED", "onnection", "NCCL")
@@ -38,7 +39,7 @@ class CompiledModule:
         donated: The numbers of donated inputs.
 
     Raises:
-        ShardyError: JAX lacks a type, or a Python function that the program calls is not available.
+        ShardyError: JAX lacks a type, XLA a dialect, or a Python function that the program calls is not available.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ def _calling(exported: jax.export.Exported, callbacks: Sequence[Any]) -> Any:
 
 
 def _payload(module: Module) -> bytes:
+    check_known(module, _RUNNING)
     with module.context:
         version = stablehlo.get_current_version()
         payload: bytes = stablehlo.serialize_portable_artifact(module.mlir, version, True)

@@ -31,6 +31,7 @@ from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.runtime.callbacks import calls_python, drop_tokens
 from pyshardy.runtime.executable import Executable
 from pyshardy.runtime.interpretable import make_interpretable
+from pyshardy.runtime.known_dialects import check_known
 from pyshardy.runtime.stacked import rename_program
 from pyshardy.transforms.builder import Builder
 
@@ -70,6 +71,7 @@ class InterpreterExecutable(Executable):
         pieces = [_split(np.asarray(array), self.interface, tensor) for array, tensor in zip(arrays, inputs)]
         carried = [part for device in range(count) for piece in pieces for part in _carried(piece[device])]
         if self._driven is None:
+            check_known(self._module, _DOING)
             self._driven = _driven(self._module, count)
         found = iter(_evaluate(self._driven, carried))
         local = [[_restored(found, tensor) for tensor in outputs] for _ in range(count)]

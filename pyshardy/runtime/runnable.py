@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from pyshardy.core.text import format_symbol
+from pyshardy.core.text import format_symbol, quote
 from pyshardy.errors import ShardyError
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import CALL, SHARDING, change_border_attrs, functions, main_function
@@ -151,16 +151,10 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         count: Number of devices.
 
     Raises:
-        ShardyError: JAX does not support the name of a function.
+        ShardyError: JAX does not support the name of a function, a mesh or a mesh axis.
     """
     main = main_function(root)
-    for function in functions(root):
-        if function is not main and not is_utf8(function.attrs["sym_name"]):
-            raise ShardyError(
-                "running a program",
-                got=f"the function {format_symbol(function.attrs['sym_name'])}",
-                needed="names in UTF-8, the only ones that JAX supports",
-            )
+    _check_names(root, main)
     _check_called(root)
     _check_random(root)
     main.set_attr("sym_name", "main")
@@ -173,6 +167,22 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
         keep_slices(root, module)
         keep_products(root, module)
         _fill_buffers(root, module)
+
+
+def _check_names(root: Op, main: Op) -> None:
+    """Refuse names of functions, meshes and axes that JAX does not support."""
+    meshes = module_meshes(root)
+    others = [op.attrs["sym_name"] for op in functions(root) if op is not main]  # that one gets another name
+    names = [("function", name, format_symbol) for name in others]
+    names += [("mesh", name, format_symbol) for name in meshes]
+    names += [("mesh axis", name, quote) for mesh in meshes.values() for name, _ in mesh.axes]
+    for what, name, shown in names:
+        if not is_utf8(name):
+            raise ShardyError(
+                "running a program",
+                got=f"the {what} {shown(name)}",
+                needed="names in UTF-8, the only ones that JAX supports",
+            )
 
 
 def _leave_out_stray_ops(root: Op) -> None:

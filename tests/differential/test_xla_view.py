@@ -67,6 +67,41 @@ def test_the_example(xla: XlaProcess) -> None:
     assert difference(xla_view(text, "02"), xla.dumps(text)["02"]) == ""
 
 
+def over_meshes(*meshes: tuple[int, ...]) -> str:
+    """A program that constrains a value on one mesh of eight devices after another, rows and columns in turn."""
+    type_ = "tensor<48x48xf32>"
+    declared, body = [], []
+    for number, sizes in enumerate(meshes):
+        axes = ", ".join(f'"{name}{number}"={size}' for name, size in zip("xyzw", sizes))
+        declared.append(f"sdy.mesh @m{number} = <[{axes}]>")
+        dims = ["{}", f'{{"x{number}"}}'][:: -1 if number % 2 else 1]
+        body.append(f"%s{number} = stablehlo.negate %c{number} : {type_}")
+        body.append(f"%c{number + 1} = sdy.sharding_constraint %s{number} <@m{number}, [{', '.join(dims)}]> : {type_}")
+    results, types = (", ".join([one] * 2) for one in (f"%c{len(meshes)}", type_))
+    head = f"func.func public @main(%c0: {type_}) -> ({types}) {{"
+    lines = [*declared, head, *body, f"return {results} : {types}"]
+    return "\n".join(["module @jit_f attributes {mhlo.num_partitions = 8 : i32} {", *lines, "}", "}"])
+
+
+@pytest.mark.parametrize(
+    "meshes",
+    [
+        ((4, 2), (2, 2, 2)),
+        ((2, 2, 2), (4, 2)),
+        ((8,), (2, 4)),
+        ((4, 2), (2, 4)),
+        ((8,), (8, 1)),
+        ((4, 2), (1, 2, 4)),
+        ((8,), (4, 2), (2, 4)),
+        ((4, 2), (2, 4), (2, 2, 2)),
+        ((8,), (4, 2), (2, 2, 2)),
+    ],
+)
+def test_meshes_of_the_same_devices_become_one(meshes: tuple[tuple[int, ...], ...], xla: XlaProcess) -> None:
+    text = over_meshes(*meshes)
+    assert difference(xla_view(text, "01"), xla.dumps(text)["01"]) == ""
+
+
 _SHARDED = '{sdy.sharding = #sdy.sharding<@mesh, [{"%s"}]>}'
 _OP_SHARDED = '{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"%s"}]>]>}'
 

@@ -79,3 +79,18 @@ func.func @sum(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(3)2}]>
   %0 = sdy.all_reduce {"a":(1)2} %x out_sharding=<@m, [{"a":(3)2}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// A reduce-scatter sums along axes of its own result, which exclude nothing.
+sdy.mesh @m = <["a"=6]>
+// CHECK-LABEL: func.func @scattered(
+// CHECK-NEXT: %0 = stablehlo.negate %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"a":(3)2}]>]>}
+// CHECK-NEXT: %1 = sdy.reduce_scatter [{"a":(1)2}] %arg0 out_sharding=<@m, [{"a":(1)2}]>
+// CHECK-NEXT: return %1, %0
+func.func @scattered(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"a":(1)2}>},
+                     %y: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(3)2}]>}) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.negate %y {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"a":(3)2}]>]>} : tensor<8xf32>
+  %1 = sdy.reduce_scatter [{"a":(1)2}] %x out_sharding=<@m, [{"a":(1)2}]> : tensor<8xf32>
+  return %1, %0 : tensor<8xf32>, tensor<8xf32>
+}

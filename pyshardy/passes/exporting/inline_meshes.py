@@ -28,9 +28,9 @@ class InlineMeshes(Pass):
         meshes = context.meshes
         transform_shardings(op, lambda sharding: sharding.with_mesh(mesh_of(sharding, meshes)))
         for inner in ops_with(op, "replica_groups"):
-            groups = inner.attrs["replica_groups"]
-            if str(groups).startswith("#stablehlo.replica_group_mesh_axes"):
-                text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", str(groups))
+            groups = str(inner.attrs["replica_groups"])
+            if groups.startswith("#stablehlo.replica_group_mesh_axes") and _SYMBOL.search(groups):
+                text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", groups)
                 inner.set_attr("replica_groups", context.attrs.parse(text))
         for inner in op.region.block:
             if inner.name == "sdy.mesh":

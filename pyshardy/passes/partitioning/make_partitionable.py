@@ -32,7 +32,11 @@ from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
-from pyshardy.transforms.reshards.written_collectives import WRITTEN, reshard_if_operand_changed
+from pyshardy.transforms.reshards.written_collectives import (
+    WRITTEN,
+    reshard_if_operand_changed,
+    reshard_if_operand_is_whole,
+)
 
 _INSPECTION = "InspectSharding"
 """A custom call whose result equals its operand. XLA's partitioner calls back with the sharding."""
@@ -54,13 +58,14 @@ class MakePartitionable(Pass):
     """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
     Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding
-    of its operand has changed. A result that is complete is resharded to the unreduced axes that its sharding
-    states. A reshard to a mesh with other axes is split in two: a gather to the whole tensor, and a slice. A
-    replicated operand on a mesh with other axes is resharded as its user needs it. Partial results move to the mesh
-    of the op's operands if only the device order differs. An op without a sharding rule gets whole tensors, unless
-    it is elementwise: then all its tensors get the same sharding. A rule that a user has registered counts as no
-    rule here: it says how shardings propagate, not that the op may run on shards. An op that states its number of
-    batch dimensions stays sharded along these. An op that only XLA's partitioner can replace is an error.
+    of its operand has changed, or where it sums what is whole. A result that is complete is resharded to the
+    unreduced axes that its sharding states. A reshard to a mesh with other axes is split in two: a gather to the
+    whole tensor, and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it.
+    Partial results move to the mesh of the op's operands if only the device order differs. An op without a sharding
+    rule gets whole tensors, unless it is elementwise: then all its tensors get the same sharding. A rule that a user
+    has registered counts as no rule here: it says how shardings propagate, not that the op may run on shards. An op
+    that states its number of batch dimensions stays sharded along these. An op that only XLA's partitioner can
+    replace is an error.
 
     Attributes:
         replicate: Whether an op that cannot run on shards gets whole tensors; if not, it is left to
@@ -87,7 +92,7 @@ class MakePartitionable(Pass):
             elif inner.name == "sdy.reshard":
                 continue
             elif inner.name in REDUCING_RESHARDS:
-                _check_is_partial(inner, op)
+                reshard_if_operand_is_whole(inner, meshes)
             elif inner.name in WRITTEN:
                 reshard_if_operand_changed(inner, meshes)
             elif _target(inner) == _INSPECTION:
@@ -141,18 +146,6 @@ def _check_not_for_xla(op: Op) -> None:
                 '; run the program with engine="xla"',
             )
         raise PassError(op, f"calls @{target}, a custom partitioner in Python; load the function, not its text")
-
-
-def _check_is_partial(op: Op, function: Op) -> None:
-    """Refuse a sum of an input over devices that all have the whole of it: it would count the input several times."""
-    value = op.operands[0]
-    sharding = get_sharding(value)
-    if value.owner is function.region.block and (sharding is None or not sharding.unreduced):
-        raise PassError(
-            op,
-            "sums an input over devices that all have the whole sum; "
-            "mark the input as unreduced, or use sdy.reshard for another sharding of it",
-        )
 
 
 def _remove_barrier(op: Op) -> None:

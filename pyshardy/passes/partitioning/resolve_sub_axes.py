@@ -23,6 +23,7 @@ from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 from pyshardy.transforms.reshards.survey import distinct_shardings
+from pyshardy.transforms.reshards.written_collectives import reduced_axes
 
 _STRUCTURE = ("func.", "sdy.", "builtin.")
 
@@ -56,7 +57,7 @@ def _axes_in(function: Op) -> Iterator[AxisRef]:
     for sharding in distinct_shardings(function):
         yield from grid_axes(sharding)
     for op in ops_named(function, REDUCING_RESHARDS):
-        yield from op.attrs["reduction_axes"]
+        yield from reduced_axes(op)
 
 
 def _has_excluded(axes: Iterable[AxisRef]) -> bool:
@@ -83,9 +84,8 @@ def _check_border(function: Op) -> None:
 
 def _check_reduced(op: Op) -> None:
     """Refuse a sum along an axis that the axes of its result exclude."""
-    axes, sharding = op.attrs["reduction_axes"], op.attrs["out_sharding"]
-    for axis in axes:
-        for other in grid_axes(sharding):
+    for axis in reduced_axes(op):
+        for other in grid_axes(op.attrs["out_sharding"]):
             if exclude_each_other(axis, other):
                 raise PassError(op, f"reduces along {axis} what is sharded along {other}, which excludes it")
 

@@ -19,7 +19,7 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 
 class DedupMeshes(Pass):
-    """Write shardings on the first mesh of the same devices, as XLA does."""
+    """Write shardings on one mesh of the same devices, the one with the most axes, as XLA does."""
 
     name = "pyshardy-dedup-meshes"
 
@@ -40,7 +40,10 @@ _Replacement = tuple[str, dict[str, Axes]]
 
 
 def _replacements(root: Op, meshes: Meshes) -> dict[str, _Replacement]:
-    """For every mesh that can be expressed on an earlier one, that mesh and the axes on it."""
+    """For every mesh that can be expressed on one that is kept, that mesh and the axes on it.
+
+    Meshes with more axes are kept first, in order of use; axes of size 1 do not count.
+    """
     used: dict[str, None] = {}
     for function in sorted(functions(root), key=lambda function: function is not main_function(root)):
         entries = (*(function.attrs.get("arg_attrs") or ()), *(function.attrs.get("res_attrs") or ()))
@@ -51,7 +54,7 @@ def _replacements(root: Op, meshes: Meshes) -> dict[str, _Replacement]:
     manual = _manual_axes(root)
     found: dict[str, _Replacement] = {}
     kept: list[str] = []
-    for name in used:
+    for name in sorted(used, key=lambda name: -sum(size > 1 for _, size in meshes[name].axes)):
         for other in kept:
             axes = axes_on(meshes[name], meshes[other])
             if axes is not None and all(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pyshardy.core.axes import Axes
-from pyshardy.core.axis_lists import axes_size, join_axes
+from pyshardy.core.axis_lists import axes_size, join_axes, subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind, make_all_reduce
 from pyshardy.transforms.rewriting.all_to_all import read_params
 
 WRITTEN = frozenset(("sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.collective_permute"))
@@ -30,6 +31,39 @@ def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
     if not _leads_to(op, given, tuple(dim.axes for dim in after.dims), mesh_of(after, meshes)):
         op.rename("sdy.reshard")
         op.replace_attrs({"sharding": after})
+
+
+def reshard_if_operand_is_whole(op: Op, meshes: Meshes) -> None:
+    """Leave to an all-reduce or a reduce-scatter only the axes along which its operand is partial.
+
+    Where the sharding of its operand does not call it partial, it will be whole: if an op gives partial results, an
+    all-reduce follows that op at once. To sum the operand again would count it several times, so a reshard does the
+    rest.
+
+    Args:
+        op: One of `REDUCING_RESHARDS`.
+        meshes: The meshes of the module.
+    """
+    after: TensorSharding = op.attrs["out_sharding"]
+    before, mesh, axes = get_sharding(op.operands[0]), mesh_of(after, meshes), reduced_axes(op)
+    unreduced = () if before is None else before.unreduced
+    whole = subtract_axes(axes, unreduced, mesh)
+    if not whole:
+        return
+    partial = subtract_axes(axes, whole, mesh)
+    if partial:
+        assert before is not None
+        left = before.with_unreduced(subtract_axes(unreduced, partial, mesh))
+        op.set_operand(0, make_all_reduce(op.operands[0], partial, all_reduce_kind(op), left).insert_before(op).result)
+    op.rename("sdy.reshard")
+    op.replace_attrs({"sharding": after})
+
+
+def reduced_axes(op: Op) -> Axes:
+    """The axes along which an `sdy.all_reduce` or an `sdy.reduce_scatter` reduces."""
+    if op.name == "sdy.all_reduce":
+        return tuple(op.attrs["reduction_axes"])
+    return sum(op.attrs["reduce_scatter_axes"], ())
 
 
 def _leads_to(op: Op, before: tuple[Axes, ...], after: tuple[Axes, ...], mesh: Mesh) -> bool:

@@ -26,12 +26,3 @@ func.func @manual(%a: tensor<8xf32>) -> tensor<8xf32> {
   } : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
-
-// -----
-
-sdy.mesh @mesh = <["x"=2]>
-func.func @sum_of_no_parts(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<8xf32> {
-  // expected-error@+1 {{sums an input over devices that all have the whole sum; mark the input as unreduced, or use sdy.reshard for another sharding of it}}
-  %0 = sdy.all_reduce {"x"} %a out_sharding=<@mesh, [{}]> : tensor<8xf32>
-  return %0 : tensor<8xf32>
-}

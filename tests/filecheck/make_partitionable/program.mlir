@@ -125,3 +125,30 @@ func.func @without_operands() -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<
   %1 = stablehlo.custom_call @mine() {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {"y"}]>]>} : () -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// What every device has whole is not summed: an all-reduce follows each op that gives parts.
+// CHECK-LABEL: func.func @sums_of_what_is_whole
+// CHECK-NEXT: %[[INPUT:.*]] = sdy.reshard %arg0 <@mesh, [{"x"}, {}]>
+// CHECK-NEXT: %[[PRODUCT:.*]] = stablehlo.dot %[[INPUT]], %arg1 {{.*}}<@mesh, [{"x"}, {}]>
+// CHECK-NEXT: %[[SCATTERED:.*]] = sdy.reshard %[[PRODUCT]] <@mesh, [{"x"}, {"y"}]>
+// CHECK-NEXT: return %[[SCATTERED]]
+func.func @sums_of_what_is_whole(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+                                 %b: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}, {}]>}) -> tensor<8x8xf32> {
+  %0 = sdy.all_reduce {"y"} %a out_sharding=<@mesh, [{"x"}, {}]> : tensor<8x8xf32>
+  %1 = stablehlo.dot %0, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = sdy.reduce_scatter [{}, {"y"}] %1 out_sharding=<@mesh, [{"x"}, {"y"}]> : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// The axes along which it is partial are summed.
+// CHECK-LABEL: func.func @sums_of_some_parts
+// CHECK: %[[PARTS:.*]] = stablehlo.reduce({{.*}}<@mesh, [{}], unreduced={"x"}>
+// CHECK-NEXT: %[[SUM:.*]] = sdy.all_reduce {"x"} %[[PARTS]] out_sharding=<@mesh, [{}]>
+// CHECK-NEXT: %[[SAME:.*]] = sdy.reshard %[[SUM]] <@mesh, [{}]>
+// CHECK-NEXT: return %[[SAME]]
+func.func @sums_of_some_parts(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%a init: %0) applies stablehlo.add across dimensions = [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}], unreduced={"x"}>]>} : (tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>
+  %2 = sdy.all_reduce {"x", "y"} %1 out_sharding=<@mesh, [{}]> : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

@@ -49,6 +49,24 @@ def test_the_mesh_stands_there_with_the_order_of_its_devices() -> None:
         assert grouping(attr, {}) == Grouping((AxisRef("y"),), None, 4)
 
 
+def with_ids(type: str) -> str:
+    axis = '#stablehlo.mesh_axis<name = "x", size = 2>'
+    return groups(f"#stablehlo.mesh<axes = [{axis}], device_ids = dense<[1, 0]> : tensor<2x{type}>>", "")
+
+
+@pytest.mark.parametrize("type", ["i8", "ui32", "si64", "index"])
+def test_device_ids_of_any_type(type: str) -> None:
+    with make_context():
+        assert mesh_and_axes(ir.Attribute.parse(with_ids(type)), {})[1] == Mesh([("x", 2)], [1, 0])
+
+
+def test_device_ids_of_an_unusual_width_are_refused() -> None:
+    with make_context(), pytest.raises(InvalidModuleError) as caught:
+        mesh_and_axes(ir.Attribute.parse(with_ids("i5")), {})
+    message = "reading a mesh of StableHLO: got device ids of type i5, needed integers of 8, 16, 32 or 64 bits"
+    assert str(caught.value) == message
+
+
 def test_unknown_meshes_and_axes_are_refused() -> None:
     with pytest.raises(InvalidModuleError) as caught:
         mesh_and_axes(groups("@other"), {"m": MESH})

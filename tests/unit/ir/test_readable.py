@@ -48,6 +48,12 @@ def with_empty_tuple() -> Module:
         return Module.parse(stablehlo.serialize_portable_artifact(module.mlir, stablehlo.get_current_version()))
 
 
+def along_no_mesh() -> ir.Attribute:
+    """Groups of devices along an axis of what is no mesh."""
+    axis = ir.Attribute.parse('#stablehlo.axis_ref<name = "y">')
+    return stablehlo.ReplicaGroupMeshAxesAttr.get(axis, ir.ArrayAttr.get([axis]))
+
+
 UNREADABLE: dict[str, tuple[Callable[[], Module], str]] = {
     "a function without a name": (lambda: Module.parse(f'func.func @""{BODY}'), "@<<INVALID EMPTY SYMBOL>>("),
     "a call of nothing": (
@@ -60,6 +66,7 @@ UNREADABLE: dict[str, tuple[Callable[[], Module], str]] = {
     "a number of no bits": (without_bits, "x.tag =  : i0"),
     "a tuple of nothing as VHLO writes it": (with_empty_tuple, '"vhlo.custom_call_v'),
     "an attribute without a name": (lambda: tagged(lambda: ir.DictAttr.get({"": ir.UnitAttr.get()})), '{""}'),
+    "groups of devices of no mesh": (lambda: tagged(along_no_mesh), "<mesh = #stablehlo.axis_ref<"),
     "an entry without a name": (lambda: tagged(lambda: ir.DictAttr.get({"": ir.StringAttr.get("")})), '{"" = ""}'),
 }
 AS_STRINGS = ("a function without a name", "a call of nothing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from jaxlib.mlir import ir
 
@@ -142,6 +143,22 @@ def test_ops_and_functions_of_such_names_are_refused_where_they_cannot_be() -> N
     assert str(refused.value) == (
         r'running a program: got the function @"\FF", needed names in UTF-8, the only ones that JAX supports'
     )
+
+
+@pytest.mark.parametrize(("mesh", "axis"), [(r"m\FF", "x"), ("m", r"x\FF")])
+def test_xla_alone_needs_names_of_meshes_and_axes_in_utf8(mesh: str, axis: str) -> None:
+    """XLA's partitioner gets the meshes from JAX; the per-device program has none."""
+    text = f"""sdy.mesh @"{mesh}" = <["{axis}"=2]>
+    func.func @main(%a: tensor<8xf32> {{sdy.sharding = #sdy.sharding<@"{mesh}", [{{"{axis}"}}]>}}) -> tensor<8xf32> {{
+      %0 = stablehlo.negate %a : tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    partition, ones = pyshardy.partition(text), np.ones(8, np.float32)
+    np.testing.assert_array_equal(partition.run_flat([ones])[0], -ones)
+    with pytest.raises(ShardyError) as refused:
+        partition.run_flat([ones], engine="xla")
+    got = rf'the mesh @"{mesh}"' if axis == "x" else rf'the mesh axis "{axis}"'
+    assert str(refused.value) == f"running a program: got {got}, needed names in UTF-8, the only ones that JAX supports"
 
 
 @pytest.mark.parametrize("where", ["arguments", "functions", "ops"])

@@ -54,6 +54,30 @@ def test_another_sharding_of_the_operand_is_noticed(given: str, wrong: str) -> N
     assert "sdy.reshard" in run_pipeline(module, "pyshardy-make-partitionable").text()
 
 
+SUMS = {
+    "an all-reduce": 'sdy.all_reduce {"b"} %0 out_sharding=<@mesh, [{"a"}, {}]>',
+    "a reduce-scatter": 'sdy.reduce_scatter [{}, {"b"}] %0 out_sharding=<@mesh, [{"a"}, {"b"}]>',
+}
+
+
+@pytest.mark.parametrize("view", ["xla", "stablehlo"])
+@pytest.mark.parametrize("shared", ["{}", '{"b"}'])
+@pytest.mark.parametrize("line", SUMS)
+def test_a_product_is_summed_once(line: str, shared: str, view: str) -> None:
+    """Also where the program sums it, and whether it is partial or not."""
+    type_, sharding = "tensor<8x8xf32>", "sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>"
+    text = f"""{MESH}
+    func.func @main(%x: {type_} {{{sharding.format('{"a"}', shared)}}}, %y: {type_} {{{sharding.format(shared, "{}")}}}) -> {type_} {{
+      %0 = stablehlo.dot %x, %y {{sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{{"a"}}, {{}}]>]>}} : ({type_}, {type_}) -> {type_}
+      %1 = {SUMS[line]} : {type_}
+      return %1 : {type_}
+    }}"""
+    data = np.arange(64, dtype=np.float32).reshape(8, 8)
+    partition = pyshardy.partition(text, view=view)
+    np.testing.assert_array_equal(pyshardy.run(partition, data, data + 1)[0], data @ (data + 1))
+    assert len(partition.traffic.collectives) == (shared != "{}")
+
+
 def changed(module: Module, dims: str) -> object:
     """The module with another sharding of its input, which MLIR would not read."""
     root = module.copy_root()
