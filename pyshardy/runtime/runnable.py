@@ -172,15 +172,17 @@ def make_runnable(root: Op, module: Module, count: int) -> None:
 def _check_names(root: Op, main: Op) -> None:
     """Refuse names of functions, meshes and axes that JAX does not support."""
     meshes = module_meshes(root)
-    others = [op.attrs["sym_name"] for op in functions(root) if op is not main]  # that one gets another name
-    names = [("function", name, format_symbol) for name in others]
-    names += [("mesh", name, format_symbol) for name in meshes]
-    names += [("mesh axis", name, quote) for mesh in meshes.values() for name, _ in mesh.axes]
-    for what, name, shown in names:
-        if not is_utf8(name):
+    named = {
+        "function": [op.attrs["sym_name"] for op in functions(root) if op is not main],  # that one gets another name
+        "mesh": list(meshes),
+        "mesh axis": [name for mesh in meshes.values() for name, _ in mesh.axes],
+    }
+    for what, names in named.items():
+        wrong = next((name for name in names if not is_utf8(name)), None)
+        if wrong is not None:
             raise ShardyError(
                 "running a program",
-                got=f"the {what} {shown(name)}",
+                got=f"the {what} {quote(wrong) if what == 'mesh axis' else format_symbol(wrong)}",
                 needed="names in UTF-8, the only ones that JAX supports",
             )
 
