@@ -6,8 +6,9 @@ PYTHONPATH=tests python -m tests.differential.against_xla     writes docs/collec
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
@@ -21,10 +22,11 @@ from pyshardy.running import compiled_collectives  # noqa: E402
 PAGE = Path(__file__).parents[2] / "docs/collectives.md"
 MORE = {
     "uneven": "a reshape that splits shards unevenly gathers",
-    "number_types": "a scalar is summed along two axes at once, where XLA sums twice and fewer bytes are rounded up",
     "linear_solve": "a linear solver runs on whole matrices, each of which is gathered on its own",
 }
 """Programs for which more bytes are sent than by XLA's partitioner, and why."""
+_MUCH = 1.1
+"""A program that sends more than so many times the bytes of XLA's partitioner is counted."""
 HEAD = """# Collectives, compared with XLA's own partitioner
 
 `PYTHONPATH=tests python -m tests.differential.against_xla` writes this page, with jaxlib {version}, from the programs in
@@ -33,6 +35,8 @@ that XLA's own partitioner makes of the same propagated program (`pyshardy.runni
 in a loop counts once per round, on both sides, if XLA knows the trip count; otherwise the loop counts as one round, and
 the numbers are marked ≥. Of a conditional, the branch that sends most counts. If a program sends more bytes in all than
 with XLA's partitioner, the last column says why; a test refuses other cases.
+
+{summary}
 
 | program | kind | count | of XLA | bytes that each device sends | of XLA | why more |
 | --- | --- | --: | --: | --: | --: | --- |
@@ -77,17 +81,30 @@ def _sum(found: Totals) -> KindTotal:
     return KindTotal("all", sum(total.count for total in found), sent(found), is_lower_bound(found))
 
 
+def summary(pairs: Sequence[tuple[int, int]]) -> str:
+    """A sentence on the bytes of several programs, ours and XLA's."""
+    ratios = [ours / theirs for ours, theirs in pairs if ours and theirs]
+    mean = prod(ratios) ** (1 / len(ratios))
+    more = sum(ratio > _MUCH for ratio in ratios)
+    return (
+        f"Of the {len(ratios)} programs that send anything on both sides, {more} {'sends' if more == 1 else 'send'} more "
+        f"than {_MUCH} times the bytes of XLA's partitioner. The geometric mean is {mean:.2f}."
+    )
+
+
 def main() -> None:
     """Write the page."""
     from jaxlib.version import __version__
     from rich.progress import track
 
-    lines = []
+    lines, pairs = [], []
     for name in track(sorted(PROGRAMS), description="partitioning"):
         if reason := PROGRAMS[name].skip():
             raise SystemExit(f"{name} cannot be lowered here: {reason}")
-        lines += rows(name, *totals(name))
-    PAGE.write_text(HEAD.format(version=__version__) + "\n".join(lines) + "\n")
+        ours, theirs = totals(name)
+        lines += rows(name, ours, theirs)
+        pairs.append((sent(ours), sent(theirs)))
+    PAGE.write_text(HEAD.format(version=__version__, summary=summary(pairs)) + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from programs import PROGRAMS
 from pyshardy.report.traffic import KindTotal
 from support.reference import jaxlib_version
 
-from .against_xla import MORE, PAGE, is_lower_bound, rows, sent, totals
+from .against_xla import MORE, PAGE, is_lower_bound, rows, sent, summary, totals
 
 pytestmark = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="what is sent depends on XLA: counted for the newest"
@@ -43,6 +43,12 @@ def test_what_differs_is_told_apart() -> None:
     assert list(rows("p", (many,), (reduce,))) == ["| p | all_reduce | ≥ 3 | 1 | ≥ 1,064 | 64 |  |"]
     assert list(rows("p", (reduce,), (gather, many)))[-1] == "| p | all | 1 | ≥ 5 | 64 | ≥ 5,160 |  |"
     assert list(rows("p", (), ())) == ["| p | none | 0 | 0 | 0 | 0 |  |"]
+
+
+def test_the_summary() -> None:
+    found = summary([(10, 40), (100, 100), (0, 0), (0, 8), (12, 10)])
+    assert found.startswith("Of the 3 programs that send anything on both sides, 1 sends more than 1.1 times")
+    assert found.endswith("The geometric mean is 0.67.")
 
 
 def test_something_is_compared() -> None:
