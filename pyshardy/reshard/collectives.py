@@ -113,7 +113,7 @@ def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: in
     >>> sent_by_device(CollectiveKind.ALL_REDUCE, 100, 100, 4)
     150
 
-    Of a tensor with less elements than there are devices, a device may pass on all: nothing is rounded up per device.
+    Of a tensor with fewer elements than there are devices, a device may pass on all: nothing is rounded up per device.
 
     >>> sent_by_device(CollectiveKind.ALL_REDUCE, 4, 4, 4096)
     8
