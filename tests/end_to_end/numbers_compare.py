@@ -69,9 +69,15 @@ def _has_padding(text: str) -> bool:
 
 
 def specials_of(text: str) -> tuple[float, ...]:
-    """The unusual numbers that may be among the inputs of a program."""
-    is_open = _has_padding(text) or any(name in text for name in _SOLVERS)
-    return () if is_open else (np.nan, np.inf, -np.inf, 0.0, -0.0)
+    """The unusual numbers that may be among the inputs of a program.
+
+    A window of `select_and_scatter` at a border may select what is outside, if it has only the number that is never
+    selected, or ends with NaN (docs/partitioning.md).
+    """
+    if _has_padding(text) or any(name in text for name in _SOLVERS):
+        return ()
+    zeros = (0.0, -0.0)
+    return zeros if "select_and_scatter" in text else (np.nan, np.inf, -np.inf, *zeros)
 
 
 def inputs_for(
