@@ -17,6 +17,7 @@ import jax.export
 
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.ir.diagnostics import errors_of
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
 from pyshardy.runtime.agreement import agree
@@ -137,9 +138,13 @@ def _calling(exported: jax.export.Exported, callbacks: Sequence[Any]) -> Any:
 
 def _payload(module: Module) -> bytes:
     check_known(module, _RUNNING)
-    with module.context:
-        version = stablehlo.get_current_version()
-        payload: bytes = stablehlo.serialize_portable_artifact(module.mlir, version, True)
+    with module.context, errors_of(module.context) as errors:
+        try:
+            version = stablehlo.get_current_version()
+            payload: bytes = stablehlo.serialize_portable_artifact(module.mlir, version, True)
+        except ValueError as error:
+            reason = errors[0].message if errors else str(error)
+            raise ShardyError(_RUNNING, got=reason, needed="a program that StableHLO can serialize") from error
     return payload
 
 

@@ -44,6 +44,16 @@ def _negate(type: str, before: str, after: str) -> str:
     return _program([(type, before)], (type, after), f"  %r = stablehlo.negate %0 {{{_s(before)}}} : tensor<{type}>")
 
 
+def _reshape(before: str, after: str, first: str, second: str) -> str:
+    """Between ops that have its shardings; inputs and outputs are whole."""
+    body = f"""
+  %n = stablehlo.negate %0 {{{_s(first)}}} : tensor<{before}>
+  %h = stablehlo.reshape %n {{{_s(second)}}} : (tensor<{before}>) -> tensor<{after}>
+  %r = stablehlo.negate %h : tensor<{after}>"""
+    whole, out_whole = (f"[{', '.join(['{}'] * type.count('x'))}]" for type in (before, after))
+    return _program([(before, whole)], (after, out_whole), body)
+
+
 def _dot(sizes: tuple[int, int, int], lhs: str, rhs: str, out: str) -> str:
     rows, inner, columns = sizes
     types = f"{rows}x{inner}xf32", f"{inner}x{columns}xf32", f"{rows}x{columns}xf32"
@@ -470,6 +480,15 @@ PROGRAMS = {
     ),
     "a function and its copy": _twice(
         _called("f"), _called("g"), _function("f", "negate") + _function("g", "negate", _COPY_OF_F)
+    ),
+    "reshape what one shard of a dimension of size 1 has, and move borders": _reshape(
+        "2x8x1x3xf32", "16x3xf32", '[{"a"}, {}, {"b"}, {}]', '[{"a"}, {}]'
+    ).replace('"a"=2, "b"=2', '"a"=3, "b"=2'),
+    "reshape what one shard of a dimension of size 1 has": _reshape(
+        "2x1x1x4x2xf32", "2x4x2xf32", '[{}, {"b"}, {}, {"a"}, {"c"}]', '[{}, {"a", "b"}, {}]'
+    ).replace('"a"=2, "b"=2', '"a"=2, "b"=2, "c"=2'),
+    "reshape where one side alone shards a dimension that stays": _reshape(
+        "4x1x2x2xf32", "1x4x4xf32", '[{"a"}, {}, {}, {"b"}]', '[{}, {}, {"b"}]'
     ),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }

@@ -56,9 +56,10 @@ def exchange_borders(sharded: ShardedOp, limit: int | None) -> bool:
 def _stays(reshape: Reshape, group: ReshapeGroup) -> bool:
     """Whether every shard of a group has what it needs."""
     if group.kind is GroupKind.PASS_THROUGH:
-        axes = [sharding.dim_axes[dim] for sharding, dims in _sides(reshape, group) for dim in dims]
-        sizes = [size for size in (reshape.shape[dim] for dim in group.dims) if size != 1]
-        return is_free_group(reshape, group) or (bool(sizes) and len({one for one in axes if one}) <= 1)
+        before = [reshape.sharding.dim_axes[dim] for dim in group.dims if reshape.shape[dim] != 1]
+        after = [reshape.out_sharding.dim_axes[dim] for dim in group.out_dims if reshape.out_shape[dim] != 1]
+        is_in_one_shard = any(reshape.shape[dim] == 1 < reshape.counts[dim] for dim in group.dims)
+        return is_free_group(reshape, group) or (bool(before) and before == after and not is_in_one_shard)
     return reshape.is_divisible(group) and is_free_group(reshape, group)
 
 

@@ -39,3 +39,16 @@ def test_they_are_refused_before_xla_prints_why(line: str, engine: str, capfd: p
 @pytest.mark.parametrize("line", ["%0 = stablehlo.abs %a : tensor<8xf32>", "%0 = math.absf %a : tensor<8xf32>"])
 def test_known_ones_pass(line: str) -> None:
     check_known(program(line), "running")
+
+
+def test_an_op_that_xla_does_not_know_is_named() -> None:
+    program = pyshardy.load("""
+    func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+      %f = constant @g : () -> ()
+      call_indirect %f() : () -> ()
+      return %a : tensor<8xf32>
+    }
+    func.func private @g() { return }""")
+    with pytest.raises(ShardyError, match="got failed to legalize operation 'func.constant'") as refused:
+        pyshardy.run(pyshardy.partition(program), np.ones(8, np.float32))
+    assert str(refused.value).endswith("needed a program that StableHLO can serialize")
