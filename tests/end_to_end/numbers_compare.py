@@ -25,6 +25,8 @@ from pyshardy.runtime.runnable import sequential
 
 TOLERANCE = 2e-5
 """The largest |a-b| for numbers around 1, for sums in another order, of 32 bits."""
+_DRAWS, _NOISE = 4, 8
+"""How often the inputs are moved by rounding errors, and what multiple of the effect is no difference."""
 _STEPS = 4
 """The same for narrower types, in the distance of two numbers around 1."""
 
@@ -155,6 +157,8 @@ def compare_numbers(
         return Outcome(Verdict.NOT_RUN, str(error))
     found = partition.run_flat(inputs, engine=engine)
     problem = _problem(partition, found, expected, is_exact)
+    if problem and not is_exact:
+        problem = _problem(partition, found, expected, is_exact, _noise(module, inputs, expected))
     if problem:
         interpreted = _interpreted(module, inputs)
         is_right = interpreted is not None and not _problem(partition, found, interpreted, is_exact)
@@ -162,13 +166,48 @@ def compare_numbers(
     return Outcome(Verdict.EQUAL if partition.outputs else Verdict.NOTHING, is_shared=_is_shared(partition))
 
 
-def _problem(partition: pyshardy.Partition, found: Sequence[Any], expected: Sequence[Any], is_exact: bool) -> str:
+def _problem(
+    partition: pyshardy.Partition,
+    found: Sequence[Any],
+    expected: Sequence[Any],
+    is_exact: bool,
+    noise: Sequence[np.ndarray | None] = (),
+) -> str:
     """What is wrong with the first wrong output; empty if nothing is."""
-    for port, one, other in zip(partition.outputs, found, expected, strict=True):
-        problem = difference_on_devices(one, np.asarray(other), is_exact)
+    allowed = noise or [None] * len(expected)
+    for port, one, other, more in zip(partition.outputs, found, expected, allowed, strict=True):
+        problem = difference_on_devices(one, np.asarray(other), is_exact, more)
         if problem:
             return f"{port.name}: {problem}"
     return ""
+
+
+def _noise(module: Module, inputs: Sequence[np.ndarray], expected: Sequence[Any]) -> list[np.ndarray | None]:
+    """How far rounding may move each floating-point number of the outputs.
+
+    It is a multiple of how far the outputs move on one device if every input moves by a rounding error: far for the sine
+    of a large number, for example. None for outputs of other types.
+    """
+    random = np.random.default_rng(0)
+    draws = [run_on_one_device(module, [_moved(array, random) for array in inputs]) for _ in range(_DRAWS)]
+    return [
+        _distance([np.asarray(draw[place]) for draw in draws], np.asarray(one)) for place, one in enumerate(expected)
+    ]
+
+
+def _moved(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind not in "fc":
+        return array
+    step = np.finfo(array.dtype).eps * random.choice((-1, 1), array.shape)
+    return (array * (1 + step)).astype(array.dtype)
+
+
+def _distance(draws: Sequence[np.ndarray], expected: np.ndarray) -> np.ndarray | None:
+    if expected.dtype.kind not in "fc":
+        return None
+    with np.errstate(invalid="ignore"):
+        largest: np.ndarray = np.max([np.abs(draw - expected) for draw in draws], axis=0)
+    return _NOISE * np.where(np.isfinite(largest), largest, 0).astype(np.float64)
 
 
 def _interpreted(module: Module, inputs: Sequence[np.ndarray]) -> Sequence[Any] | None:
@@ -192,20 +231,30 @@ def _is_shared(partition: pyshardy.Partition) -> bool:
     return any(cut) or bool(partition.traffic.collectives)
 
 
-def difference_on_devices(found: Any, expected: np.ndarray, is_exact: bool = False) -> str:
+def difference_on_devices(
+    found: Any, expected: np.ndarray, is_exact: bool = False, noise: np.ndarray | None = None
+) -> str:
     """What is wrong with an array, also where several devices hold the same part of it; nothing if all are right."""
-    problem = difference(np.asarray(found), expected, is_exact)
+    problem = difference(np.asarray(found), expected, is_exact, noise)
     if problem or not isinstance(found, jax.Array):
         return problem
     for shard in found.addressable_shards:
-        problem = difference(np.asarray(shard.data), expected[shard.index], is_exact)
+        more = None if noise is None else noise[shard.index]
+        problem = difference(np.asarray(shard.data), expected[shard.index], is_exact, more)
         if problem:
             return f"{problem} of {shard.index} on device {shard.device.id}"
     return ""
 
 
-def difference(found: np.ndarray, expected: np.ndarray, is_exact: bool = False) -> str:
-    """What is wrong with an array; nothing if it is equal up to the order of sums, or exactly if asked for."""
+def difference(found: np.ndarray, expected: np.ndarray, is_exact: bool = False, noise: np.ndarray | None = None) -> str:
+    """What is wrong with an array; nothing if it is equal up to the order of sums, or exactly if asked for.
+
+    Args:
+        found: The array.
+        expected: What it should be.
+        is_exact: Whether all numbers have to be equal.
+        noise: How far floating-point numbers may be off besides.
+    """
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return f"{found.dtype}{found.shape} instead of {expected.dtype}{expected.shape}"
     if expected.dtype.kind in "biu" or (is_exact and expected.dtype.kind != "V"):
@@ -220,7 +269,8 @@ def difference(found: np.ndarray, expected: np.ndarray, is_exact: bool = False) 
     tolerance = max(TOLERANCE, _STEPS * float(ml_dtypes.finfo(expected.dtype).eps))
     with np.errstate(invalid="ignore"):
         scale = np.max(np.abs(other), where=finite, initial=1.0)
-        is_close = np.abs(one - other) <= tolerance * (1 + np.abs(other)) + tolerance * scale / 10
+        allowed = tolerance * (1 + np.abs(other)) + tolerance * scale / 10 + (0 if noise is None else noise)
+        is_close = np.abs(one - other) <= allowed
         wrong = np.where(finite, ~is_close, ~(_same_special(one, other)))
     return _first(found, expected, wrong) if np.any(wrong) else ""
 

@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from end_to_end import hard_programs, out_of_bounds, two_meshes
+from end_to_end import hard_programs, numbers_compare, out_of_bounds, two_meshes
 from end_to_end.number_programs import OP_KINDS, op_program
 from end_to_end.numbers_compare import Verdict, compare_numbers, difference, difference_on_devices
 from jax.sharding import NamedSharding, PartitionSpec
 
 import pyshardy
 from pyshardy.frontend.interface import output_tensors
+from pyshardy.runtime.execute import run_on_one_device
 
 PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS, **two_meshes.PROGRAMS}
 NAN, INF = float("nan"), float("inf")
@@ -59,6 +60,24 @@ def test_a_wrong_copy_on_one_device_is_found() -> None:
 def test_numbers_that_differ(found: float, expected: float) -> None:
     assert difference(np.array([0, found], np.float32), np.array([0, expected], np.float32))
     assert difference(np.array([found], np.float32), np.array([expected], np.float32), is_exact=True)
+
+
+def test_rounding_counts_for_more_where_a_program_enlarges_it() -> None:
+    module = pyshardy.load("""
+    func.func @main(%x: tensor<8xf32>, %i: tensor<8xi32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xi32>) {
+      %c = stablehlo.constant dense<1.0e5> : tensor<8xf32>
+      %0 = stablehlo.multiply %x, %c : tensor<8xf32>
+      %1 = stablehlo.sine %0 : tensor<8xf32>
+      return %1, %x, %i : tensor<8xf32>, tensor<8xf32>, tensor<8xi32>
+    }""")
+    inputs = [np.arange(1, 9, dtype=np.float32), np.arange(8, dtype=np.int32)]
+    expected = run_on_one_device(module, inputs)
+    sine, same, integers = numbers_compare._noise(module, inputs, expected)
+    assert sine is not None and same is not None and integers is None
+    assert sine.max() > 0.01 and same.max() < 1e-5
+    one = np.asarray(expected[0])
+    assert not difference(one + 0.01, one, noise=np.full(8, 0.01))
+    assert difference(one + 0.02, one, noise=np.full(8, 0.01))
 
 
 def test_complex_numbers_that_differ() -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,6 +33,7 @@ _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
 _COMPILER = "XLA's compiler, slowly"
+_PARTITIONER = "XLA, also with its own partitioner"
 _PROGRAM = "a program without an end"
 _COMPILING = 6
 """So many times as long may a program take that XLA compiles too slowly."""
@@ -40,6 +41,8 @@ _RUN_SECONDS = 60
 """How long a program that runs alone may take."""
 _STRICT = {"PYTHONMALLOC": "malloc", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 """The environment in which what was overwritten in memory is mostly noticed; some is noticed in the usual one alone."""
+
+_PARTITIONED = "import sys; from pyshardy.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 _READ = """
 import gc
@@ -157,7 +160,7 @@ class Worker:
             if not any(finding.kind == "signal" for finding in again):
                 return [replace(found[-1], whose=_EARLIER), *again]
             return again if case.is_isolated else [_of_reader_if_alone(finding) for finding in again]
-        return found
+        return [_of_partitioner_if_alone(finding) for finding in found]
 
     def _try(self, case: Case, seconds: float = 0) -> list[Finding]:
         seconds = seconds or self._seconds
@@ -278,6 +281,26 @@ def _ends_one(content: bytes, memory: dict[str, str]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return True
+    return process.returncode < 0
+
+
+def _of_partitioner_if_alone(finding: Finding) -> Finding:
+    """The finding; XLA's if it is a signal of `run`, and XLA's own partitioner ends a process over the program too."""
+    if not _is_late(finding) or finding.command[:1] != ["run"] or finding.case.kind == "program":
+        return finding
+    ends = ends_partitioner(mutant_of(finding.case).content, finding.command[2:])
+    return replace(finding, whose=_PARTITIONER) if ends else finding
+
+
+def ends_partitioner(content: bytes, flags: Sequence[str] = ()) -> bool:
+    """Whether a process ends with a signal that runs a program on devices for which XLA has partitioned it."""
+    arguments = [sys.executable, "-c", _PARTITIONED, "run", "-", *flags, "--engine=xla", "--no-check"]
+    try:
+        process = subprocess.run(
+            arguments, input=content, capture_output=True, env=_environment(), timeout=_READ_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return False
     return process.returncode < 0
 
 

@@ -197,6 +197,18 @@ def test_a_reader_that_does_not_come_back_counts_as_ended(monkeypatch: pytest.Mo
     assert process.ends_reader(GOOD_BYTECODE)
 
 
+def test_a_signal_of_run_is_xlas_if_its_own_partitioner_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }"
+    assert not process.ends_partitioner(content, ["--view=stablehlo"])
+    case = Case("text", readable_seed())
+    for command, whose in ((["run", "in.mlir"], "XLA, also with its own partitioner"), (["cost", "in.mlir"], "")):
+        finding = Finding(case, command, "signal: SIGSEGV", "")
+        assert process._of_partitioner_if_alone(finding).whose == ""
+        with monkeypatch.context() as patch:
+            patch.setattr(process, "_PARTITIONED", "import os; os.abort()")
+            assert process._of_partitioner_if_alone(finding).whose == whose
+
+
 def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ["--texts=1", "--bytecodes=0", "--programs=0", "--plant=wait", "--workers=1", "--seconds=3"]
     assert main([*arguments, f"--start={readable_seed()}", f"--findings={tmp_path}"]) == 0
