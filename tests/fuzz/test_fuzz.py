@@ -151,7 +151,9 @@ def _is_good(seed: int) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OpByOpWarning)  # as of mutants with resources
-            pyshardy.propagate(pyshardy.load(mutated_text(seed)[1]))
+            module = pyshardy.load(mutated_text(seed)[1])
+            for view in ("xla", "stablehlo"):
+                pyshardy.propagate(module, view=view)
     except pyshardy.ShardyError:
         return False
     return True

@@ -191,11 +191,11 @@ def test_what_is_gathered_is_a_warning_or_refused(
     cli: Cli, written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(TOP_K)
-    monkeypatch.setenv("COLUMNS", "300")  # the path of the file may be longer than a line
+    monkeypatch.chdir(path.parent)  # paths are shown as seen from there if that is shorter
     found = cli("partition", path, "--view=stablehlo")
     assert (found.status, found.err) == (0, "")
-    warned = f"warning: {path}:3:23: 'chlo.top_k' cannot run on shards and runs on whole tensors"
-    assert found.out.count(warned) == 1
+    warned = f"warning: {path.name}:3:23: 'chlo.top_k' cannot run on shards and runs on whole tensors"
+    assert found.out.replace("\n  ", " ").count(warned) == 1
     assert warned in cli("partition", path, "--view=stablehlo", "--json").err
     refused = cli("partition", path, "--view=stablehlo", "--no-replicate-unsupported")
     assert (refused.status, refused.out) == (1, "")
