@@ -37,12 +37,18 @@ def execute(path: Path) -> Any:
 
 
 def shown(notebook: Any) -> list[str]:
-    """What cells show as text, and the kinds of pictures; addresses and the figures of estimates are left out."""
-    found = []
+    """What cells show as text, and the kinds of pictures; addresses and the figures of estimates are left out.
+
+    What a cell prints in a row is one text, in however many parts it arrives.
+    """
+    found: list[str] = []
     for cell in notebook["cells"]:
+        is_printing = False
         for output in cell.get("outputs", []):
-            if output["output_type"] == "stream":
-                found.append(_ESTIMATES.sub("estimates", joined(output["text"])))
+            was_printing, is_printing = is_printing, output["output_type"] == "stream"
+            if is_printing:
+                before = found.pop() if was_printing else ""
+                found.append(before + _ESTIMATES.sub("estimates", joined(output["text"])))
             elif kind := picture(output.get("data", {})):
                 found.append(kind)
             else:

@@ -74,6 +74,7 @@ def test_what_cells_show_is_read_and_a_change_is_noticed() -> None:
     drawn = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}}
     notebook = {"cells": [{"outputs": [stream, value]}, {"outputs": [drawn]}, {}]}
     assert notebooks.shown(notebook) == ["a\nb\n", "<f>", "image/png"]
+    assert notebooks.shown({"cells": [{"outputs": [stream, stream, value, stream]}]}) == ["a\nb\n" * 2, "<f>", "a\nb\n"]
     stream["text"] = "a\nc\n"
     assert notebooks.shown(notebook)[0] == "a\nc\n"
 
