@@ -10,9 +10,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.core.axis_lists import axes_size
+from pyshardy.core.axes import Axes
+from pyshardy.core.axis_lists import axes_size, subtract_axes
 from pyshardy.core.mesh import Mesh, check_count
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.reshard.reshape_groups import GroupKind, ReshapeGroup, reshape_groups
 from pyshardy.reshard.strides import equivalent_across_reshape
@@ -57,11 +58,42 @@ class Reshape(NamedTuple):
             self.out_shape[dim] % out_counts[dim] == 0 for dim in group.out_dims
         )
 
-    def is_equivalent(self, is_exact: bool) -> bool:
-        """Whether the axes have the same strides over the elements of both sides, exactly or up to padding."""
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether the axes have the same strides over the elements of both sides, up to padding."""
+        return self._is_equivalent(is_exact=False)
+
+    @property
+    def is_equivalent_with_padding(self) -> bool:
+        """Whether every shard has the same elements on both sides, at the same places of its memory."""
+        return (
+            self.is_equivalent
+            and self._is_equivalent(is_exact=True)
+            and (0 in self.shape or _runs(self.shape, self.counts) == _runs(self.out_shape, self.out_counts))
+        )
+
+    def _is_equivalent(self, is_exact: bool) -> bool:
         return equivalent_across_reshape(
             self.sharding, self.shape, self.out_sharding, self.out_shape, self.mesh, is_exact
         )
+
+
+def _runs(shape: Sequence[int], counts: Sequence[int]) -> list[tuple[int, int]]:
+    """How the elements of a shard, with padding, lie among all elements: numbers and distances, from the last on.
+
+    >>> _runs((6, 3, 2), (2, 1, 4)), _runs((12, 3), (2, 4))
+    ([(9, 2)], [(6, 3)])
+    """
+    found: list[tuple[int, int]] = []
+    distance = 1
+    for size, count in zip(reversed(shape), reversed(counts)):
+        tile = -(-size // count)
+        if found and found[-1][0] * found[-1][1] == distance:
+            found[-1] = found[-1][0] * tile, found[-1][1]
+        elif tile > 1:
+            found.append((tile, distance))
+        distance *= size
+    return found
 
 
 class SplitHalo(NamedTuple):
@@ -86,8 +118,8 @@ class SplitHalo(NamedTuple):
 
 def is_free_reshape(reshape: Reshape) -> bool:
     """Whether a reshape moves no data between devices."""
-    return reshape.is_equivalent(is_exact=True) or (
-        reshape.is_equivalent(is_exact=False) and all(group.kind is GroupKind.PASS_THROUGH for group in reshape.groups)
+    return reshape.is_equivalent_with_padding or (
+        reshape.is_equivalent and all(group.kind is GroupKind.PASS_THROUGH for group in reshape.groups)
     )
 
 
@@ -99,7 +131,7 @@ def split_halos(reshape: Reshape) -> list[SplitHalo] | None:
     >>> split_halos(Reshape((14,), (2, 7), one, two, Mesh([("a", 2), ("b", 2)])))
     [SplitHalo(dim=0, out_dims=(0, 1), left=1, right=0, size=4, offsets=(8, 8, 7, 7))]
     """
-    if not reshape.is_equivalent(is_exact=False):
+    if not reshape.is_equivalent:
         return None
     found = []
     for group in reshape.groups:
@@ -151,12 +183,24 @@ def _halo_of_starts(group: ReshapeGroup, size: int, tile: int, starts: Sequence[
 
 
 def replicated_groups(reshape: Reshape) -> tuple[TensorSharding, TensorSharding]:
-    """The shardings of both sides without the axes of groups that change and would move data."""
+    """The shardings of both sides without the axes of groups that change and would move data.
+
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> one, two = parse_sharding('<@m, [{"a"}, {"b"}]>'), parse_sharding('<@m, [{}, {"a"}, {"b"}]>')
+    >>> replicated_groups(Reshape((9, 8), (3, 3, 8), one, two, Mesh([("a", 2), ("b", 2)])))
+    (TensorSharding(<@m, [{}, {"b"}]>), TensorSharding(<@m, [{}, {}, {"b"}]>))
+    """
     groups = [group for group in reshape.groups if group.kind is not GroupKind.PASS_THROUGH]
     groups = [group for group in groups if not reshape.is_divisible(group) or not is_free_group(reshape, group)]
-    dims = {dim for group in groups for dim in group.dims}
-    out_dims = {dim for group in groups for dim in group.out_dims}
-    return without_axes(reshape.sharding, dims), without_axes(reshape.out_sharding, out_dims)
+    axes = [axis for group in groups for dim in group.dims for axis in reshape.sharding.dim_axes[dim]]
+    axes += [axis for group in groups for dim in group.out_dims for axis in reshape.out_sharding.dim_axes[dim]]
+    mesh = reshape.mesh
+    return _without(reshape.sharding, tuple(axes), mesh), _without(reshape.out_sharding, tuple(axes), mesh)
+
+
+def _without(sharding: TensorSharding, axes: Axes, mesh: Mesh) -> TensorSharding:
+    kept = [subtract_axes(dim_axes, axes, mesh) for dim_axes in sharding.dim_axes]
+    return sharding.with_dims(dim if rest == dim.axes else DimSharding(rest) for dim, rest in zip(sharding.dims, kept))
 
 
 def is_free_group(reshape: Reshape, group: ReshapeGroup) -> bool:
@@ -169,18 +213,7 @@ def is_free_group(reshape: Reshape, group: ReshapeGroup) -> bool:
         TensorSharding(reshape.sharding.mesh, [reshape.out_sharding.dims[dim] for dim in out_dims]),
         reshape.mesh,
     )
-    return part.is_equivalent(is_exact=True)
-
-
-def without_axes(sharding: TensorSharding, dims: set[int]) -> TensorSharding:
-    """The sharding with some dimensions replicated.
-
-    >>> from pyshardy.core.notation import parse_sharding
-    >>> without_axes(parse_sharding('<@m, [{"a"}, {"b"}]>'), {0})
-    TensorSharding(<@m, [{}, {"b"}]>)
-    """
-    replicated = TensorSharding.fully_replicated(sharding.mesh, 1).dims[0]
-    return sharding.with_dims(replicated if index in dims else dim for index, dim in enumerate(sharding.dims))
+    return part.is_equivalent_with_padding
 
 
 def exchanged_axes(reshape: Reshape) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ class Campaign:
         parser.add_argument("--families", nargs="+", default=list(self.generators), choices=self.generators)
         parser.add_argument("--show", default="", metavar="REASON", help="print differences with this reason too")
         options = parser.parse_args(arguments)
-        share, differences, total = -(-options.modules // len(options.generators)), 0, Counter[str]()
-        for family in options.generators:
+        share, differences, total = -(-options.modules // len(options.families)), 0, Counter[str]()
+        for family in options.families:
             with ReferenceProcess() as reference:
                 seeds = range(options.first_seed, options.first_seed + share)
                 found, wrong = self.compare(family, seeds, reference, show=options.show)

@@ -148,6 +148,25 @@ class _Neighbours:
         line = '  %r = "stablehlo.reshape"(%x) {SHARDING} : (GIVEN) -> RESULT'
         return self.module(line, before, after, *shardings)
 
+    def regroup(self) -> str:
+        """A reshape between any two shapes, some dimensions of which are 1, with the same axes in the same order."""
+        draw = self.draw
+        factors = [draw.choice((2, 2, 2, 3, 3, 5)) for _ in range(draw.randint(2, 4))]
+        pieces = [piece for piece in random_pieces(draw, self.mesh, 0.3) if draw.flag(0.85)]
+        shapes, shardings = [], []
+        for _ in range(2):
+            shape = [1] * draw.randint(1, 4)
+            places = sorted(draw.randrange(len(shape)) for _ in factors)
+            for place, factor in zip(places, draw.shuffled(factors)):
+                shape[place] *= factor
+            dims: list[list[AxisRef]] = [[] for _ in shape]
+            for place, piece in zip(sorted(draw.randrange(len(shape)) for _ in pieces), pieces):
+                append_or_merge(dims[place], piece, self.mesh)
+            shapes.append(tuple(shape))
+            shardings.append(TensorSharding("mesh", [DimSharding(axes) for axes in dims]))
+        line = '  %r = "stablehlo.reshape"(%x) {SHARDING} : (GIVEN) -> RESULT'
+        return self.module(line, *shapes, *shardings)
+
     def window(self) -> str:
         """A sum over windows, in which no dimension is padded."""
         draw, shape = self.draw, self.shape()
@@ -166,6 +185,7 @@ NEIGHBOURS: dict[str, Callable[[_Neighbours], str]] = {
     "pad": _Neighbours.pad,
     "reverse": _Neighbours.reverse,
     "reshape": _Neighbours.reshape,
+    "regroup": _Neighbours.regroup,
     "strided slice": lambda writer: writer.slice(is_strided=True),
     "window": _Neighbours.window,
 }

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import walk
-from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.shardings import get_sharding, module_meshes
+from pyshardy.reshard.reshape_groups import GroupKind
+from pyshardy.reshard.reshape_halo import Reshape, is_free_group
+from pyshardy.reshard.strides import equivalent_across_reshape
 
 from .normal_form import Changes, Reason, changes, explain, explain_changes
 from .reshard_compare import Comparison, Verdict
@@ -45,11 +49,11 @@ RESOLVING = (
         has=r'"sdy\.reshard"',
     ),
     Reason(
-        "spatial dimension of size 1 that only one tensor of a convolution has",
+        "spatial dimension of size 0 or 1 that only one tensor of a convolution has",
         r'"stablehlo\.convolution"',
         _ops("convolution"),
         _ops("convolution reshard"),
-        has=r'"stablehlo\.convolution".*[<x]1x',
+        has=r'"(stablehlo\.convolution|sdy\.reshard)".*[<x][01]x',
     ),
     Reason(
         "dimension of size 1 that a broadcast expands",
@@ -71,7 +75,7 @@ PADDING = (
     Reason(
         "collectives that would move padding",
         r'"sdy\.(reshard|all_|collective_permute|reduce_scatter)',
-        _ops("all_to_all all_slice collective_permute reduce_scatter pad slice constant"),
+        _ops("all_to_all all_gather all_slice collective_permute reduce_scatter pad slice constant"),
         _ops("all_gather all_slice pad slice constant"),
         has=r'"sdy\.all_gather"',
     ),
@@ -84,6 +88,13 @@ PADDING = (
     ),
 )
 """Reasons for which padding comes out different."""
+_MISPLACED = Reason(
+    "reshape whose shards would have other elements",
+    r'"stablehlo\.reshape"',
+    _ops("reshape reshard"),
+    _ops("reshape reshard"),
+    has=r'"sdy\.reshard"',
+)
 MOVED_REVERSE = "trimmed reverse whose result is sharded by other axes"
 _REVERSED = re.compile(r'"stablehlo\.reverse".*?\{sdy\.sharding = (#sdy\.sharding_per_value<\[.*?\]>)[,}]')
 _TRIMMED = re.compile(
@@ -104,6 +115,10 @@ _REFUSED = (
         r"'stablehlo\.pad' op inferred type\(s\)|'sdy\.manual_computation' op result shape, corresponding sharding",
     ),
     ("concatenated slices", r"'stablehlo\.concatenate' op result - operates on axis .* already bound"),
+    (
+        "reshape of a sharded dimension of size 1",
+        r"'stablehlo\.reshape' op participating reshape dimensions are not divisible",
+    ),
     ("collectives that would move padding", r"'sdy\.collective_permute' op sharded size of result doesn't match"),
 )
 """What the reference refuses, mostly of its own making, and we accept: a name, and a part of its message."""
@@ -132,7 +147,8 @@ def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     rest = without_moved_reverses(text, different)
     names = [MOVED_REVERSE] if rest != different else []
     if rest.removed or rest.added or not names:
-        names.append(explain_changes(text, rest, (*strides, *RESOLVING)) or "")
+        misplaced = (_MISPLACED,) if has_misplaced_reshape(text) else ()
+        names.append(explain_changes(text, rest, (*strides, *misplaced, *RESOLVING)) or "")
     return " and ".join(names) if all(names) else None
 
 
@@ -173,3 +189,21 @@ def refuses_reverse(text: str, details: str) -> bool:
         op.name == "stablehlo.reverse" and get_sharding(op.result) is None and format_location(op.location) == match[1]
         for op in walk(Module.parse(text).root)
     )
+
+
+def has_misplaced_reshape(text: str) -> bool:
+    """Whether shards of a reshape that divide a part of it evenly, or start alike, would have other elements after it."""
+    root = Module.parse(text).root
+    meshes = module_meshes(root)
+    return any(_is_misplaced(op, meshes) for op in walk(root) if op.name == "stablehlo.reshape")
+
+
+def _is_misplaced(op: Op, meshes: Meshes) -> bool:
+    value, before, after = op.operands[0], get_sharding(op.operands[0]), get_sharding(op.result)
+    if before is None or after is None or before.is_fully_replicated:
+        return False
+    reshape = Reshape(value.type.shape or (), op.result.type.shape or (), before, after, mesh_of(before, meshes))
+    if equivalent_across_reshape(before, reshape.shape, after, reshape.out_shape, reshape.mesh, is_exact=True):
+        return not reshape.is_equivalent_with_padding
+    changed = [group for group in reshape.groups if group.kind is not GroupKind.PASS_THROUGH]
+    return any(reshape.is_divisible(group) and not is_free_group(reshape, group) for group in changed)

@@ -54,8 +54,8 @@ _REASONS = (
         "reduced by its own body",
         r'"stablehlo\.reduce".*\n.*\n(?!.*"stablehlo\.(add|maximum|minimum)")',
         frozenset(),
-        PLACE | {"all_reduce", "select", "broadcast_in_dim", "region", "return"},
-        has=r'"stablehlo\.all_reduce"',
+        PLACE | {"all_reduce", "all_gather", "reduce", "select", "broadcast_in_dim", "region", "return"},
+        has=r'"stablehlo\.all_(reduce|gather)"',
     ),
     Reason(
         "initial value counts once",

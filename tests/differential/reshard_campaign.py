@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pyshardy.errors import InvalidShardingError
 
 from .reference_process import Died, ReferenceProcess, Refused
-from .reshard_compare import Comparison, Verdict, compare
+from .reshard_compare import Comparison, Verdict, compare, shards_by_incompatible_parts
 from .reshard_programs import FAMILIES, STYLES
 from .reshard_shardings import Style
 
@@ -36,7 +36,10 @@ def comparisons(
         except (InvalidShardingError, Refused):
             continue  # no valid module
         for pipeline in own_pipelines if pipelines is None else pipelines:
-            yield seed, pipeline, compare(text, pipeline, reference.run, ask_fatal=ask_fatal)
+            found = compare(text, pipeline, reference.run, ask_fatal=ask_fatal)
+            if found.verdict is Verdict.DIFFERENT and shards_by_incompatible_parts(found.details):
+                found = Comparison(Verdict.WRONG, found.details)
+            yield seed, pipeline, found
 
 
 def run(count: int, first: int, generators: Sequence[str], ask_fatal: bool) -> int:
@@ -85,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", type=int, metavar="SEED", help="print the module of this seed instead")
     options = parser.parse_args(arguments)
     if options.show is not None:
-        show(options.generators[0], options.show)
+        show(options.families[0], options.show)
         return 0
-    return 1 if run(options.modules, options.first_seed, options.generators, options.ask_fatal) else 0
+    return 1 if run(options.modules, options.first_seed, options.families, options.ask_fatal) else 0
 
 
 if __name__ == "__main__":

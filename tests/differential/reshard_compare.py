@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import unified_diff
 from enum import Enum
+from itertools import combinations
 
+from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError, ShardyError
 from pyshardy.ir.diagnostics import PassError, format_location
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from support.writing import verify_written
 
+from .normal_form import changes, ops_of
 from .reference_process import Died, Refused
 
 Runner = Callable[[str, str], str]
@@ -42,6 +46,8 @@ INVALID = (
 )
 """Parts of the messages with which the reference refuses collectives that it has made itself."""
 
+_COLLECTIVES = {"all_slice", "all_gather", "all_to_all", "collective_permute"}
+
 ANYWHERE = "anywhere"
 """The place of a refusal that the reference gives elsewhere: when it verifies the module after the pass."""
 
@@ -54,6 +60,7 @@ class Verdict(Enum):
     FATAL = "refused where the reference ends its process"
     DIED = "the reference ended its process"
     INVALID = "accepted where the reference makes collectives that are not valid"
+    WRONG = "different where the reference shards by incompatible parts of an axis at once"
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,26 @@ def compare(
     else:
         details = f"given  {_summary(given)}\nwanted {_summary(wanted)}"
     return Comparison(Verdict.DIFFERENT if details else Verdict.SAME, details)
+
+
+def shards_by_incompatible_parts(details: str) -> bool:
+    """Whether only collectives differ, and the reference's shard a value by incompatible parts of an axis.
+
+    Args:
+        details: The difference between two modules.
+    """
+    found = changes(details)
+    if not ops_of((*found.removed, *found.added)) <= _COLLECTIVES:
+        return False
+    shardings = [
+        match[1] for line in found.removed if (match := re.search(r"out_sharding = (#sdy\.sharding<.*?\]>)", line))
+    ]
+    return any(
+        not one.can_coexist(other)
+        for text in shardings
+        for dims in [parse_sharding(text.removeprefix("#sdy.sharding")).dim_axes]
+        for one, other in combinations([axis for axes in dims for axis in axes], 2)
+    )
 
 
 def _outcome(runner: Runner, text: str, pipeline: str) -> str | Refused:

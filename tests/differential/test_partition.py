@@ -195,3 +195,8 @@ def test_only_the_sharding_of_a_trimmed_reverse_may_differ() -> None:
     strided = f"{text}\nstrides = array<i64: 2>"
     both = f"{MOVED_REVERSE} and slice with a stride"
     assert partition_reason(strided, RESOLVE[0], found(theirs, ours, op("+", "stablehlo.concatenate"))) == both
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert PARTITION.run("", ["--modules", "2", "--first-seed", "1", "--families", "slice", "pad"]) == 0
+    assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()[:2]] == ["slice", "pad"]

@@ -8,8 +8,8 @@ import pytest
 from support.reference import jaxlib_version
 
 from .reference_process import Died, ReferenceProcess, Refused
-from .reshard_campaign import comparisons
-from .reshard_compare import FATAL, INVALID, Comparison, Verdict, compare, ours
+from .reshard_campaign import comparisons, main
+from .reshard_compare import FATAL, INVALID, Comparison, Verdict, compare, ours, shards_by_incompatible_parts
 from .reshard_programs import CANONICALIZE, DEVICES, FAMILIES, FUSE, INSERT, OLD_STYLES, STYLES
 
 IS_OLD = jaxlib_version() < (0, 12)
@@ -166,3 +166,19 @@ def test_the_reference_starts_again_after_it_has_died(reference: ReferenceProces
     with pytest.raises(Died):
         reference.run(bodiless, INSERT[0])
     assert "sdy.reshard" in reference.run(MODULE, INSERT[1])
+
+
+def test_incompatible_parts_of_an_axis_are_told_from_other_differences() -> None:
+    def details(first: str, op: str) -> str:
+        attrs = f'out_sharding = #sdy.sharding<@m, [{{{first}}}, {{"b":(1)2}}]>'
+        return f'--- wanted\n+++ given\n-  %1 = "sdy.all_slice"(%0) <{{{attrs}}}>\n+  %1 = "sdy.{op}"(%0)'
+
+    assert shards_by_incompatible_parts(details('"b":(3)2', "all_gather"))
+    assert not shards_by_incompatible_parts(details('"b":(2)3', "all_gather"))
+    assert not shards_by_incompatible_parts(details('"b":(3)2', "all_reduce"))
+
+
+@pytest.mark.skipif(IS_OLD, reason="made for the newest reference")
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--modules", "1", "--families", "product"]) == 0
+    assert capsys.readouterr().err.startswith("product: 1 modules")

@@ -490,6 +490,9 @@ PROGRAMS = {
     "reshape where one side alone shards a dimension that stays": _reshape(
         "4x1x2x2xf32", "1x4x4xf32", '[{"a"}, {}, {}, {"b"}]', '[{}, {}, {"b"}]'
     ),
+    "reshape of a padded dimension, beside one whose shards have other elements": _reshape(
+        "6x3x2xf32", "12x3xf32", '[{"b"}, {}, {"a"}]', '[{"b"}, {"a"}]'
+    ).replace('"a"=2, "b"=2', '"a"=4, "b"=2'),
     "gather from rows, beside a padded dimension": _gather_ones('[{"b"}, {"a"}, {}]', '[{}, {"a"}, {}]'),
 }
 """By what they do."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import append_or_merge
-from pyshardy.core.sharding import TensorSharding, is_unsharded
+from pyshardy.core.sharding import DimSharding, TensorSharding, is_unsharded
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.reshape_halo import (
@@ -17,7 +17,6 @@ from pyshardy.reshard.reshape_halo import (
     is_free_reshape,
     replicated_groups,
     split_halos,
-    without_axes,
 )
 from pyshardy.transforms.exchanges.exchange import Exchange, exchange, listed_start
 from pyshardy.transforms.exchanges.resolver import Resolver
@@ -57,7 +56,7 @@ def _resolve(sharded: ShardedOp, enable_halo_exchange: bool) -> None:
 
 
 def _replicated(sharding: TensorSharding) -> TensorSharding:
-    return without_axes(sharding, set(range(sharding.rank)))
+    return sharding.with_dims([DimSharding()] * sharding.rank)
 
 
 def _ordered_axes(sharded: ShardedOp, sharding: TensorSharding) -> Axes:

@@ -60,7 +60,7 @@ def pad_reshape(op: Op, padder: Padder) -> None:
     shapes = padder.original_shape(value), padder.original_shape(result)
     reshape = Reshape(*shapes, sharding, out_sharding, mesh_of(sharding, padder.meshes))
     uneven = [group for group in reshape.groups if not reshape.is_divisible(group)]
-    if all(group.kind is GroupKind.PASS_THROUGH for group in uneven) or reshape.is_equivalent(is_exact=True):
+    if all(group.kind is GroupKind.PASS_THROUGH for group in uneven) or reshape.is_equivalent_with_padding:
         return
     raise PassError(
         op,

@@ -73,6 +73,10 @@ def test_split_shards_find_their_elements(size: int) -> None:
         (_reshape((6,), '{"b"}', (3, 2), '{"b"}, {}'), True),
         (_reshape((8,), '{"a", "b"}', (2, 4), '{"a"}, {"b"}'), True),
         (_reshape((7, 1), '{"a"}, {}', (7,), '{"a"}'), True),
+        (_reshape((6, 3, 2), '{"a"}, {}, {"b"}', (12, 3), '{"a"}, {"b"}'), False),
+        (_reshape((6, 3, 2), '{}, {}, {"b"}', (9, 4), '{}, {"b"}'), False),
+        (_reshape((1, 2, 2), '{"a"}, {}, {"b"}', (4,), '{"a", "b"}'), False),
+        (_reshape((0, 3), '{"a"}, {}', (0, 5), '{"a"}, {}'), True),
     ],
 )
 def test_reshapes_without_communication(reshape: Reshape, is_free: bool) -> None:
@@ -83,6 +87,25 @@ def test_groups_that_keep_their_axes() -> None:
     reshape = _reshape((10, 8), '{"a"}, {"b"}', (5, 2, 8), '{"a"}, {}, {"b"}')
     assert split_halos(reshape) is None
     assert [str(sharding) for sharding in replicated_groups(reshape)] == ['<@m, [{}, {"b"}]>', '<@m, [{}, {}, {"b"}]>']
+
+
+def test_groups_whose_shards_have_other_elements_are_replicated() -> None:
+    """Shards start at the same elements: each side pads another dimension."""
+    reshape = _reshape((6, 3, 2), '{"a"}, {}, {"b"}', (12, 3), '{"a"}, {"b"}')
+    assert [str(sharding) for sharding in replicated_groups(reshape)] == ["<@m, [{}, {}, {}]>", "<@m, [{}, {}]>"]
+
+
+def test_axes_of_replicated_groups_shard_no_other_dimension() -> None:
+    reshape = _reshape((1, 5, 4, 1), '{"a"}, {}, {}, {"b"}', (20, 1), '{"a"}, {"b"}')
+    assert [str(sharding) for sharding in replicated_groups(reshape)] == [
+        '<@m, [{}, {}, {}, {"b"}]>',
+        '<@m, [{}, {"b"}]>',
+    ]
+    part = _reshape((6, 2), '{}, {"a", "b"}', (2, 3, 2), '{}, {"a", "b":(1)2}, {"b":(2)2}')
+    assert [str(sharding) for sharding in replicated_groups(part)] == [
+        '<@m, [{}, {"b":(2)2}]>',
+        '<@m, [{}, {}, {"b":(2)2}]>',
+    ]
 
 
 def test_groups_sharded_otherwise_are_replicated() -> None:
