@@ -18,8 +18,8 @@ from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.read import read_module
-from pyshardy.ir.readable import check_readable
+from pyshardy.ir.read import bytecode_of, check_op_names, read_module
+from pyshardy.ir.readable import check_printable, check_readable
 from pyshardy.ir.strings import utf8_bytes
 from pyshardy.ir.write import write_module
 
@@ -86,9 +86,14 @@ class Module:
                 parsed = ir.Module.parse(source)
             except _PARSER_ERRORS as error:
                 raise invalid_module("reading a module", errors, error, name) from error
+            has_vhlo = b"vhlo" in source
+            if allow_unregistered_dialects and (has_vhlo or not keep_inner_modules):
+                check_op_names(bytecode_of(parsed).names)  # to ask an op for another name ends the process
+            if has_vhlo:
+                check_printable(parsed, name)
             if not keep_inner_modules:
-                for inner in _inner_modules(parsed):
-                    inner.erase()
+                for inner in [op for op in parsed.body.operations if op.operation.name == "builtin.module"]:
+                    inner.operation.erase()
         module = cls(context, AttrTable(has_lost_range(source)), mlir=parsed)
         module.name = name
         return module
@@ -200,21 +205,6 @@ def invalid_module(
     found = InvalidModuleError(doing, where=where, got=got, needed=needed)
     found.diagnostics = tuple(diagnostics)
     return found
-
-
-def _inner_modules(module: Any) -> list[Any]:
-    """The modules directly inside an MLIR module. The bindings give no op whose name is not UTF-8; it is no module."""
-    found: list[Any] = []
-    operations = iter(module.body.operations)
-    while True:
-        try:
-            op = next(operations).operation
-        except StopIteration:
-            return found
-        except UnicodeDecodeError:  # reading the nodes refuses it
-            continue
-        if op.name == "builtin.module":
-            found.append(op)
 
 
 _STABLEHLO = "StableHLO, such as jax.jit(f).lower(...).as_text() gives"

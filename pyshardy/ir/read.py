@@ -46,7 +46,7 @@ def read_module(module: ir.Module, table: AttrTable) -> Op:
     """
     with pause_gc():
         code = bytecode_of(module)
-        _check_names(code.names)
+        check_op_names(code.names)
         source = Source(module, code)
         root = _Reader(code, source, table).read()
         source.resize(len(source.kinds))  # the reader does not use it any more
@@ -60,7 +60,8 @@ def bytecode_of(module: Any) -> Bytecode:
     return parse_bytecode(stream.getvalue())
 
 
-def _check_names(names: list[str]) -> None:
+def check_op_names(names: list[str]) -> None:
+    """Raise `InvalidModuleError` unless the names of the ops of a module are UTF-8, without NUL."""
     for name in names:
         if not is_utf8(name) or "\0" in name:
             raise InvalidModuleError(

@@ -1,4 +1,4 @@
-"""Refuses a module that MLIR prints as text that it cannot read again."""
+"""Refuses a module that MLIR cannot print, or prints as text that it cannot read again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,45 @@ _SUSPECTS = (
 _EMPTY_KEY = re.compile(r'[{,] ?""(?: =|[,}])')
 _NO_MESH = re.compile(r"replica_group_mesh_axes<mesh = (?!@|#stablehlo\.mesh<)")
 _LONGEST = 100
+_VHLO_FUNCTION = "vhlo.func_v1"
+_VHLO_ATTRIBUTES = {"sym_name": "#vhlo.string_v1<", "function_type": "#vhlo.type_v1<!vhlo.func_v1<"}
+
+
+def check_printable(module: Any, name: str) -> None:
+    """Raise an error unless MLIR can print the functions of VHLO, the dialect of portable artifacts, in a module.
+
+    MLIR takes the name and the type of such a function for what they should be. If they are something else, it prints
+    what is in memory there, or ends the process.
+
+    Args:
+        module: The module, in the context that is entered; the names of its ops are UTF-8.
+        name: The name of its source.
+
+    Raises:
+        InvalidModuleError: It holds a function with another name or type.
+    """
+    found: list[Any] = []
+
+    def note(op: Any) -> Any:
+        if op.name == _VHLO_FUNCTION:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(note)
+    for function in found:
+        _check_function(function, name)
+
+
+def _check_function(op: Any, name: str) -> None:
+    for key, start in _VHLO_ATTRIBUTES.items():
+        found = str(op.attributes[key]) if key in op.attributes else ""
+        if found and not found.startswith(start):
+            raise InvalidModuleError(
+                "reading a module",
+                where=f"{name}, {op.name}",
+                got=f"{key} = {_short(found)}",
+                needed=f"{start}...>, as StableHLO writes it",
+            )
 
 
 def check_readable(text: str, context: Any) -> None:
@@ -63,5 +102,8 @@ def _is_suspect(text: str) -> bool:
 
 def _line(text: str, number: int) -> str:
     """A line of a text, cut if it is long."""
-    line = text.split("\n")[number - 1].strip()
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+    return _short(text.split("\n")[number - 1].strip())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -5,12 +5,12 @@ Source: docs/semantics/representation.md#where-shardings-live
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.blocks import Value
@@ -27,6 +27,7 @@ from pyshardy.ir.functions import (
 from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shared_attributes import SharedChanges, SharedOutcomes
+from pyshardy.ir.value_type import ValueType
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.ops import OPS
 
@@ -44,6 +45,31 @@ HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 def module_meshes(root: Op) -> Meshes:
     """The meshes of a module by name, in order."""
     return {op.attrs["sym_name"]: op.attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
+
+
+def check_shardings(
+    op: Op, shardings: Sequence[TensorSharding], types: Sequence[ValueType], meshes: Mapping[str, Mesh]
+) -> None:
+    """Refuse shardings that MLIR's verifier has not seen, because they came as text, unless they fit some values.
+
+    Args:
+        op: What has the shardings; errors point at it.
+        shardings: One per value; a tuple has any number of them.
+        types: The types of the values.
+        meshes: The meshes of the module.
+
+    Raises:
+        PassError: A wrong number of them, an unknown mesh or axis, or a sharding of another rank than its value's.
+    """
+    is_fixed = all(type.is_ranked_tensor for type in types)
+    if is_fixed and len(shardings) != len(types):
+        raise PassError(op, f"has {len(shardings)} shardings, and needs {len(types)}, one per value")
+    ranks = [type.rank for type in types] if is_fixed else [sharding.rank for sharding in shardings]
+    try:
+        for sharding, rank in zip(shardings, ranks):
+            check_sharding(sharding, mesh_of(sharding, meshes), rank)
+    except InvalidShardingError as error:
+        raise PassError(op, f"has a sharding that does not fit: {error}") from error
 
 
 def holder_of(value: Value) -> Value | None:

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cases import Case, mutant_of
+from .cases import FILES, Case, mutant_of, program_of
 from .corpus import ROOT
 from .judge import Report, is_compilers, is_one_devices, is_readers, problems
 
@@ -34,6 +34,7 @@ _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
 _COMPILER = "XLA's compiler, slowly"
 _PARTITIONER = "XLA, also with its own partitioner"
+_CONVOLUTION = "XLA on one device, over a convolution of shards"
 _PROGRAM = "a program without an end"
 _COMPILING = 6
 """So many times as long may a program take that XLA compiles too slowly."""
@@ -71,6 +72,20 @@ module = pyshardy.load(sys.stdin.buffer.read(), allow_unregistered_dialects=True
 inputs = random_inputs(pyshardy.propagate(module).inputs, 0, input_uses(module))
 print("runs", flush=True)
 [str(output) for output in run_on_one_device(module, inputs)]
+"""
+
+_CONVOLVE = """
+import re
+import sys
+import pyshardy
+from pyshardy.runtime.execute import run_on_one_device
+from pyshardy.runtime.inputs import random_inputs
+name, tensor = '"stablehlo.convolution"', "(tensor<[^>]*(?:<[^>]*>)?>)"
+text = pyshardy.partition(sys.stdin.buffer.read(), view="stablehlo").module.text(generic=True)
+for attributes, one, two, out in re.findall(rf"{name}[^<]*(<{{.*}}>).* : \\({tensor}, {tensor}\\) -> {tensor}", text):
+    op = f"%0 = {name}(%a, %b) {attributes} : ({one}, {two}) -> {out}"
+    module = pyshardy.load(f"func.func @main(%a: {one}, %b: {two}) -> {out} {{ {op} return %0 : {out} }}")
+    run_on_one_device(module, random_inputs(pyshardy.propagate(module).inputs, 0))
 """
 
 
@@ -285,19 +300,41 @@ def _ends_one(content: bytes, memory: dict[str, str]) -> bool:
 
 
 def _of_partitioner_if_alone(finding: Finding) -> Finding:
-    """The finding; XLA's if it is a signal of `run`, and XLA's own partitioner ends a process over the program too."""
-    if not _is_late(finding) or finding.command[:1] != ["run"] or finding.case.kind == "program":
+    """The finding; XLA's if it is a signal of `run`, and XLA's own partitioner ends a process over the program too.
+
+    That of a random program is XLA's if a single convolution of its shards ends a process that has one device.
+    """
+    if not _is_late(finding):
+        return finding
+    if finding.case.kind == "program":
+        ends = ends_convolution(program_text(finding.case).encode())
+        return replace(finding, whose=_CONVOLUTION) if ends else finding
+    if finding.command[:1] != ["run"]:
         return finding
     ends = ends_partitioner(mutant_of(finding.case).content, finding.command[2:])
     return replace(finding, whose=_PARTITIONER) if ends else finding
 
 
+def ends_convolution(content: bytes) -> bool:
+    """Whether a process with one device ends with a signal over one of the convolutions that a program is to shards."""
+    return _ends_with_signal([sys.executable, "-c", _CONVOLVE], content, {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""})
+
+
 def ends_partitioner(content: bytes, flags: Sequence[str] = ()) -> bool:
     """Whether a process ends with a signal that runs a program on devices for which XLA has partitioned it."""
-    arguments = [sys.executable, "-c", _PARTITIONED, "run", "-", *flags, "--engine=xla", "--no-check"]
+    return _ends_with_signal(
+        [sys.executable, "-c", _PARTITIONED, "run", "-", *flags, "--engine=xla", "--no-check"], content, {}
+    )
+
+
+def _ends_with_signal(arguments: Sequence[str], content: bytes, environment: Mapping[str, str]) -> bool:
     try:
         process = subprocess.run(
-            arguments, input=content, capture_output=True, env=_environment(), timeout=_READ_SECONDS
+            arguments,
+            input=content,
+            capture_output=True,
+            env=_environment() | dict(environment),
+            timeout=_READ_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return False
@@ -333,18 +370,21 @@ def tried(cases: Iterator[Case], workers: Mapping[str, Worker]) -> Iterator[tupl
 
 def save(finding: Finding, folder: Path) -> Path:
     """Write a finding and its input to a folder of its own; that folder."""
-    from .cases import FILES, program_of
-
     own = folder / f"{finding.case.name}-{finding.kind.replace(' ', '-')}"
     own.mkdir(parents=True, exist_ok=True)
     text = f"{finding.problem}\n{' '.join(finding.command)}\n\n{finding.details}\n"
     (own / "finding.txt").write_text(text, errors="backslashreplace")
     if finding.case.kind == "program":
-        from end_to_end.number_programs import FAMILIES
-
-        family, seed = program_of(finding.case)
         with suppress(Exception):  # the finding may be that it cannot be made
-            (own / "in.mlir").write_text(FAMILIES[family](seed))
+            (own / "in.mlir").write_text(program_text(finding.case))
     else:
         (own / FILES[finding.case.kind]).write_bytes(mutant_of(finding.case).content)
     return own
+
+
+def program_text(case: Case) -> str:
+    """The program of a case, whose numbers are compared."""
+    from end_to_end.number_programs import FAMILIES
+
+    family, seed = program_of(case)
+    return FAMILIES[family](seed)

@@ -211,6 +211,27 @@ def test_a_signal_of_run_is_xlas_if_its_own_partitioner_ends_too(monkeypatch: py
             assert process._of_partitioner_if_alone(finding).whose == whose
 
 
+def test_a_signal_over_a_program_is_xlas_if_one_of_its_convolutions_ends_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """
+sdy.mesh @m = <["x"=2]>
+func.func @main(%a: tensor<1x1x16x1xf32>, %b: tensor<1x1x2x2xf32>) -> tensor<1x1x15x1xf32> {
+  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+    window = {pad = [[0, 0], [0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<1x1x16x1xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x15x1xf32>
+  return %0 : tensor<1x1x15x1xf32>
+}"""
+    assert not process.ends_convolution(text.encode())
+    finding = Finding(Case("program", 0), ["numbers", "op", "0"], "signal: SIGABRT", "")
+    monkeypatch.setattr(process, "program_text", lambda _: text)
+    assert process._of_partitioner_if_alone(finding).whose == ""
+    monkeypatch.setattr(
+        process, "_CONVOLVE", process._CONVOLVE.replace("    module = pyshardy", "    import os; os.abort()")
+    )
+    assert process._of_partitioner_if_alone(finding).whose == "XLA on one device, over a convolution of shards"
+
+
 def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ["--texts=1", "--bytecodes=0", "--programs=0", "--plant=wait", "--workers=1", "--seconds=3"]
     assert main([*arguments, f"--start={readable_seed()}", f"--findings={tmp_path}"]) == 0

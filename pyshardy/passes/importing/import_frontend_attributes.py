@@ -12,10 +12,11 @@ from jaxlib.mlir import ir
 from pyshardy.core.notation import parse_mesh, parse_sharding, parse_sharding_list
 from pyshardy.errors import ShardyError
 from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.codecs import LISTS
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE as SDY_RULE
 from pyshardy.ir.functions import SHARDING as SDY_SHARDING
-from pyshardy.ir.functions import change_border_attrs, functions
+from pyshardy.ir.functions import change_border_attrs, functions, is_declaration, signature
 from pyshardy.ir.hlo_attributes import (
     FRONTEND_ATTRIBUTES,
     HLO_SHARDING,
@@ -28,6 +29,7 @@ from pyshardy.ir.hlo_attributes import (
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
+from pyshardy.ir.shardings import Meshes, check_shardings
 from pyshardy.ir.strings import check_names, is_utf8, shown
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
@@ -58,12 +60,15 @@ def import_frontend_attributes(root: Op, context: PassContext) -> None:
     if meshes is not None:
         _import_meshes(root, meshes, context)
         root.replace_attrs(with_frontend_attribute(root.attrs, MESHES, None))
+    known = context.meshes
     for function in functions(root):
         change_border_attrs(function, partial(_import_entry, function, meshes is not None))
+        if not is_declaration(function):
+            _check_borders(function, known)
     names = (FRONTEND_ATTRIBUTES,) if meshes is None else (FRONTEND_ATTRIBUTES, HLO_SHARDING)
     for name in names:
         for op in ops_with(root, name):
-            _import_op(op, meshes is not None)
+            _import_op(op, meshes is not None, known)
 
 
 def _import_meshes(root: Op, text: str, context: PassContext) -> None:
@@ -92,7 +97,15 @@ def _import_entry(function: Op, has_meshes: bool, entry: Attributes) -> Attribut
     return entry.without(HLO_SHARDING) if has_meshes or text is not None else entry
 
 
-def _import_op(op: Op, has_meshes: bool) -> None:
+def _check_borders(function: Op, meshes: Meshes) -> None:
+    for kind, types in zip(LISTS, signature(function)):
+        entries = function.attrs.get(kind) or ()
+        for type, sharding in zip(types, [entry.get(SDY_SHARDING) for entry in entries]):
+            if sharding is not None:
+                check_shardings(function, (sharding,), (type,), meshes)
+
+
+def _import_op(op: Op, has_meshes: bool, meshes: Meshes) -> None:
     attrs = op.attrs
     rule = frontend_attribute(attrs, RULE)
     if rule is not None:
@@ -102,7 +115,9 @@ def _import_op(op: Op, has_meshes: bool) -> None:
     text = frontend_attribute(attrs, SHARDING)
     if text is not None:
         if keeps_sharding(op):
-            attrs = attrs.with_value(SDY_SHARDING, _read(op, SHARDING, text, _parse_list))
+            shardings = _read(op, SHARDING, text, _parse_list)
+            check_shardings(op, shardings, [result.type for result in op.results], meshes)
+            attrs = attrs.with_value(SDY_SHARDING, shardings)
         attrs = with_frontend_attribute(attrs, SHARDING, None)
     op.attrs = attrs.without(HLO_SHARDING) if has_meshes or text is not None else attrs
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pyshardy.core.notation import parse_sharding_list
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.core.text import quote
 from pyshardy.errors import ShardyError
 from pyshardy.ir.codecs import parse_names
 from pyshardy.ir.diagnostics import PassError
@@ -24,6 +26,7 @@ from pyshardy.ir.hlo_attributes import (
     target_of,
 )
 from pyshardy.ir.nodes import Op, Value, clone_region_into
+from pyshardy.ir.shardings import check_shardings
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
@@ -44,7 +47,7 @@ class ImportManualComputations(Pass):
         for call in calls_in_post_order(op):
             if call.attrs["callee"].startswith(MANUAL_BODY):
                 bodies[call.attrs["callee"]] = None
-                _import_call(call, symbols.callee(call))
+                _check(_import_call(call, symbols.callee(call)), context.meshes)
         for name in bodies:
             symbols.erase(name)
         for left in custom_calls(op, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL):
@@ -53,7 +56,7 @@ class ImportManualComputations(Pass):
             left.erase()
 
 
-def _import_call(call: Op, body: Op) -> None:
+def _import_call(call: Op, body: Op) -> Op:
     entry = _only_call(call, (defining_call(value, GLOBAL_TO_LOCAL) for value in call.operands), GLOBAL_TO_LOCAL)
     users = [user for result in call.results for user in result.users()]
     leave = _only_call(call, (user if target_of(user) == LOCAL_TO_GLOBAL else None for user in users), LOCAL_TO_GLOBAL)
@@ -77,6 +80,18 @@ def _import_call(call: Op, body: Op) -> None:
     clone_region_into(body.region, computation.region, {})
     _end_body(computation, returned)
     _replace(call, entry, leave, computation)
+    return computation
+
+
+def _check(computation: Op, meshes: Meshes) -> None:
+    shardings: list[TensorSharding] = []
+    for name, values in (("in_shardings", computation.operands), ("out_shardings", computation.results)):
+        check_shardings(computation, computation.attrs[name], [value.type for value in values], meshes)
+        shardings += computation.attrs[name]
+    for mesh in dict.fromkeys(mesh_of(sharding, meshes) for sharding in shardings):
+        unknown = [name for name in computation.attrs["manual_axes"] if name not in mesh.positions]
+        if unknown:
+            raise PassError(computation, f"has the manual axis {quote(unknown[0])}, and needs axes of the mesh {mesh}")
 
 
 def _end_body(computation: Op, returned: Sequence[int]) -> None:

@@ -46,7 +46,7 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
     """The reduction that later completes a result that is partial along the axes; None if nothing does.
 
     Raises:
-        PassError: The result is completed along some of the axes only, or by some users only.
+        PassError: The result is marked, or completed, along some of the axes only, or by some users only.
     """
     resolved = local.meshes[mesh] if isinstance(mesh, str) else mesh
     sharding = local.sharding(result)
@@ -65,6 +65,10 @@ def wanted_kind(op: Op, result: Value, axes: Axes, mesh: MeshRef, local: Localiz
                 f"gives results that are partial along {_text(axes)}, but some users complete only some of these axes",
                 [(user, "uses the partial result")],
             )
+    if not users:
+        raise PassError(
+            op, f"gives results that are partial along {_text(axes)}, but is marked as partial along {_text(marked)}"
+        )
     kinds = {all_reduce_kind(user) for user in users}
     if len(kinds) > 1:
         raise PassError(op, f"gives results that are partial along {_text(axes)} and completed in several ways")

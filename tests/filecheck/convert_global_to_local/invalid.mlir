@@ -238,6 +238,17 @@ func.func @half_marked(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{
 // -----
 
 // NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @half_marked_and_unused(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x", "y"}]>}, %arg1: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x", "y"}]>}) {
+  // expected-error@+1 {{gives results that are partial along {"x", "y"}, but is marked as partial along {"x"}}}
+  %0 = stablehlo.dot %arg0, %arg1 {sdy.sharding = #sdy.sharding_per_value<[<@m, [], unreduced={"x"}>]>} : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
 // DIFFERS: the reference takes what is at a place for what is at another
 sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @manual(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32> {

@@ -85,3 +85,63 @@ func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
   call @xla.sdy.manual_computation_body(%0) : (tensor<8xf32>) -> ()
   return
 }
+
+// -----
+
+sdy.mesh @mesh = <["x"=2]>
+func.func private @xla.sdy.manual_computation_body(%x: tensor<4xf32>) {
+  return
+}
+func.func @main(%x: tensor<8xf32>) {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {
+    xla.sdy.manual_axes = "#sdy<manual_axes{\22z\22}>", xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22x\22}]>]>"
+  }} : (tensor<8xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{'sdy.manual_computation' op has the manual axis "z", and needs axes of the mesh <["x"=2]>}}
+  call @xla.sdy.manual_computation_body(%0) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2]>
+func.func private @xla.sdy.manual_computation_body(%x: tensor<4xf32>) {
+  return
+}
+func.func @main(%x: tensor<8xf32>) {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {
+    xla.sdy.manual_axes = "#sdy<manual_axes{\22x\22}>", xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@other, [{\22x\22}]>]>"
+  }} : (tensor<8xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{'sdy.manual_computation' op has a sharding that does not fit: looking up the mesh of}}
+  call @xla.sdy.manual_computation_body(%0) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2]>
+func.func private @xla.sdy.manual_computation_body(%x: tensor<4xf32>) {
+  return
+}
+func.func @main(%x: tensor<8xf32>) {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {
+    xla.sdy.manual_axes = "#sdy<manual_axes{\22x\22}>", xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22z\22}]>]>"
+  }} : (tensor<8xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{'sdy.manual_computation' op has a sharding that does not fit: checking the sharding <@mesh, [{"z"}]>: got}}
+  call @xla.sdy.manual_computation_body(%0) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+sdy.mesh @mesh = <["x"=2]>
+func.func private @xla.sdy.manual_computation_body(%x: tensor<4xf32>) {
+  return
+}
+func.func @main(%x: tensor<8xf32>) {
+  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {
+    xla.sdy.manual_axes = "#sdy<manual_axes{\22x\22}>", xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22x\22}, {}]>]>"
+  }} : (tensor<8xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{'sdy.manual_computation' op has a sharding that does not fit: checking the sharding <@mesh, [{"x"}, {}]>: got 2 dimensions}}
+  call @xla.sdy.manual_computation_body(%0) : (tensor<4xf32>) -> ()
+  return
+}

@@ -48,6 +48,14 @@ def test_bytes(expected: str) -> None:
     assert load_bytes(TEXT.encode()).text() == load_bytes(Module.parse(TEXT).bytecode()).text() == expected
 
 
+@pytest.mark.parametrize(
+    "text", ['"foo.b\\FFr"() : () -> ()', '"\\FF.bar"() : () -> ()', 'module { "foo.b\\FFr"() : () -> () }']
+)
+def test_names_that_are_not_utf8_are_refused_before_inner_modules_are_left_out(text: str) -> None:
+    with pytest.raises(InvalidModuleError, match="needed names in UTF-8"):
+        load_bytes(text.encode(), "test", allow_unregistered_dialects=True)
+
+
 def test_inner_modules_are_left_out_as_in_xla(expected: str) -> None:
     inner = """
 module @inner {

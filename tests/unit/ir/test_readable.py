@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,3 +134,38 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert opt.main(["in.mlir", "-mlir-pretty-debuginfo"]) == 0  # which is for people
     assert "@<<INVALID EMPTY SYMBOL>>" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.mlir", "out.bc", "out.mlir", "out.mlirbc"]
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "got"),
+    [
+        ("#vhlo.bool_v1<true>", "!vhlo.bool_v1", "got sym_name = #vhlo.bool_v1<true>, needed #vhlo.string_v1<...>"),
+        ('"f"', "!vhlo.bool_v1", 'got sym_name = "f", needed'),
+        ('#vhlo.string_v1<"f">', "!vhlo.bool_v1", "got function_type = #vhlo.type_v1<!vhlo.bool_v1>, needed"),
+    ],
+)
+@pytest.mark.parametrize("wrap", ["{}", "module {{ {} }}"])
+def test_functions_of_vhlo_that_mlir_prints_from_memory(name: str, type: str, got: str, wrap: str) -> None:
+    function = (
+        f'"vhlo.func_v1"() <{{arg_attrs = #vhlo.array_v1<[]>, function_type = #vhlo.type_v1<{type}>, '
+        f'res_attrs = #vhlo.array_v1<[]>, sym_name = {name}, sym_visibility = #vhlo.string_v1<"">}}> '
+        '({ "vhlo.return_v1"() : () -> () }) : () -> ()'
+    )
+    with pytest.raises(InvalidModuleError, match=re.escape(got)):
+        Module.parse(wrap.format(function))
+
+
+def test_portable_artifacts_stay_printable() -> None:
+    module = Module.parse("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }")
+    with module.context:
+        artifact = stablehlo.serialize_portable_artifact(module.mlir, stablehlo.get_current_version())
+    assert "vhlo.func_v1 @main" in Module.parse(artifact).text()
+
+
+def test_ops_without_a_readable_name_beside_vhlo() -> None:
+    module = Module.parse(
+        'module attributes {x.t = "vhlo"} { "foo.baar"() : () -> () }', allow_unregistered_dialects=True
+    )
+    source = module.bytecode().replace(b"baar", b"b\xff\xfer")
+    with pytest.raises(InvalidModuleError, match="needed names in UTF-8"):
+        _ = Module.parse(source, allow_unregistered_dialects=True).root
