@@ -25,7 +25,7 @@ class AxisRef(Interned):
         size: Size of the sub-axis, at least 2; None for the full axis.
 
     Raises:
-        InvalidShardingError: The pre-size is below 1 or the size below 2.
+        InvalidShardingError: The pre-size is below 1, the size below 2, or their product beyond 64 bits.
 
     >>> AxisRef("x"), AxisRef("x", 2, 4)
     (AxisRef('x'), AxisRef('x', 2, 4))
@@ -55,6 +55,8 @@ class AxisRef(Interned):
             raise InvalidShardingError(doing, got=f"sub-axis pre-size {pre_size}", needed="at least 1")
         if size < 2:
             raise InvalidShardingError(doing, got=f"sub-axis size {size}", needed="greater than 1")
+        if pre_size * size >= 2**63:
+            raise InvalidShardingError(doing, got=f"sub-axis ({pre_size}){size}", needed="an end below 2^63")
         return name, pre_size, size
 
     def __repr__(self) -> str:

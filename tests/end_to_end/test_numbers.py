@@ -270,6 +270,11 @@ def test_infinities_in_a_kernel_beside_padding_are_up_to_xla(window: str, is_fin
     assert (specials_of(pyshardy.load(text).text(generic=generic)) == ()) == is_finite
 
 
+def test_which_of_equal_numbers_a_window_selects_is_up_to_xla() -> None:
+    """Windows of two columns of which the first and the last are half outside: XLA does not select the first, alone."""
+    assert compare_numbers(FAMILIES["typed"](625014), 625014).verdict is Verdict.EQUAL
+
+
 def test_inputs_depend_on_the_seed_and_have_all_types() -> None:
     ports = pyshardy.partition(pyshardy.load(PRODUCT)).inputs
     first, again, second = (inputs_for(ports, seed) for seed in (2, 2, 3))

@@ -156,6 +156,7 @@ def test_head_of_the_whole_length_and_tail_after_nothing_are_the_reference() -> 
         (("x", -1, 2), 'referring to axis "x": got sub-axis pre-size -1, needed at least 1'),
         (("x", 2, 1), 'referring to axis "x": got sub-axis size 1, needed greater than 1'),
         (("x", 2, -3), 'referring to axis "x": got sub-axis size -3, needed greater than 1'),
+        (("x", 2, 2**62), f'referring to axis "x": got sub-axis (2){2**62}, needed an end below 2^63'),
         (("x", 2), 'referring to axis "x": got pre-size 2 without a size, needed both or neither'),
         (("x", 2.5, 2), 'referring to axis "x": got 2.5, needed an integer'),
         (("x", 2, "4"), "referring to axis \"x\": got '4', needed an integer"),
