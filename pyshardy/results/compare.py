@@ -299,7 +299,7 @@ def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
         )
         return Talk(tuple(compare_traffic(one.traffic, other.traffic)), totals)
     except ShardyError as error:
-        return Talk(unknown=str(error))
+        return Talk(unknown=" ".join(str(error).split()))
 
 
 def _partition(result: ProgramResult) -> Partition:

@@ -32,6 +32,7 @@ from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _RESHARD = "sdy.reshard"
 _NUMBER = "tensor<ui32>"
+_LAST_DEVICE = 2**32 - 1
 
 
 class ResolveSingleDeviceSharding(Pass):
@@ -121,6 +122,8 @@ class _Resolver:
         if ids[0] >= count:
             mesh = format_symbol(self.mesh)
             raise PassError(op, f"is on device {ids[0]}, but {mesh} has only {count} devices, counted from 0")
+        if ids[0] > _LAST_DEVICE:
+            raise PassError(op, f"is on device {ids[0]}, but the numbers of devices have 32 bits")
         return ids[0]
 
     def _condition(self, op: Op, device: int) -> Value:

@@ -49,6 +49,18 @@ func.func @far_away(%arg0: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // NEWER: there was no such pass
+// DIFFERS: the reference ends its process
+sdy.mesh @g = <["p"=9223372036854775807]>
+sdy.mesh @far = <[], device_ids=[4294967296]>
+func.func @beyond_32_bits(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{is on device 4294967296, but the numbers of devices have 32 bits}}
+  %0 = stablehlo.sine %arg0 {sdy.sharding = #sdy.sharding_per_value<[<@far, []>]>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// NEWER: there was no such pass
 // DIFFERS: the reference lets no device run the op, so the result is zeros
 sdy.mesh @g = <["p"=4]>
 sdy.mesh @outside = <[], device_ids=[4]>
