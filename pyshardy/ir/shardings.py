@@ -54,14 +54,14 @@ def check_shardings(
 
     Args:
         op: What has the shardings; errors point at it.
-        shardings: One per value; a tuple has any number of them.
+        shardings: One per value. A tuple has any number of them; an op without results has the one of its device.
         types: The types of the values.
         meshes: The meshes of the module.
 
     Raises:
         PassError: A wrong number of them, an unknown mesh or axis, or a sharding of another rank than its value's.
     """
-    is_fixed = all(type.is_ranked_tensor for type in types)
+    is_fixed = bool(types) and all(type.is_ranked_tensor for type in types)
     if is_fixed and len(shardings) != len(types):
         raise PassError(op, f"has {len(shardings)} shardings, and needs {len(types)}, one per value")
     ranks = [type.rank for type in types] if is_fixed else [sharding.rank for sharding in shardings]
