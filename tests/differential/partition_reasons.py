@@ -147,7 +147,7 @@ def partition_reason(text: str, pipeline: str, found: Comparison) -> str | None:
     rest = without_moved_reverses(text, different)
     names = [MOVED_REVERSE] if rest != different else []
     if rest.removed or rest.added or not names:
-        misplaced = (_MISPLACED,) if has_misplaced_reshape(text) else ()
+        misplaced = (_MISPLACED,) if '"stablehlo.reshape"' in text and has_misplaced_reshape(text) else ()
         names.append(explain_changes(text, rest, (*strides, *misplaced, *RESOLVING)) or "")
     return " and ".join(names) if all(names) else None
 
