@@ -175,7 +175,7 @@ class Worker:
             if not any(finding.kind == "signal" for finding in again):
                 return [replace(found[-1], whose=_EARLIER), *again]
             return again if case.is_isolated else [_of_reader_if_alone(finding) for finding in again]
-        return [_of_partitioner_if_alone(finding) for finding in found]
+        return [_of_xla_if_alone(finding) for finding in found]
 
     def _try(self, case: Case, seconds: float = 0) -> list[Finding]:
         seconds = seconds or self._seconds
@@ -299,7 +299,7 @@ def _ends_one(content: bytes, memory: dict[str, str]) -> bool:
     return process.returncode < 0
 
 
-def _of_partitioner_if_alone(finding: Finding) -> Finding:
+def _of_xla_if_alone(finding: Finding) -> Finding:
     """The finding; XLA's if it is a signal of `run`, and XLA's own partitioner ends a process over the program too.
 
     That of a random program is XLA's if a single convolution of its shards ends a process that has one device.

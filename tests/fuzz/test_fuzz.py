@@ -205,10 +205,10 @@ def test_a_signal_of_run_is_xlas_if_its_own_partitioner_ends_too(monkeypatch: py
     case = Case("text", readable_seed())
     for command, whose in ((["run", "in.mlir"], "XLA, also with its own partitioner"), (["cost", "in.mlir"], "")):
         finding = Finding(case, command, "signal: SIGSEGV", "")
-        assert process._of_partitioner_if_alone(finding).whose == ""
+        assert process._of_xla_if_alone(finding).whose == ""
         with monkeypatch.context() as patch:
             patch.setattr(process, "_PARTITIONED", "import os; os.abort()")
-            assert process._of_partitioner_if_alone(finding).whose == whose
+            assert process._of_xla_if_alone(finding).whose == whose
 
 
 def test_a_signal_over_a_program_is_xlas_if_one_of_its_convolutions_ends_it_alone(
@@ -225,11 +225,11 @@ func.func @main(%a: tensor<1x1x16x1xf32>, %b: tensor<1x1x2x2xf32>) -> tensor<1x1
     assert not process.ends_convolution(text.encode())
     finding = Finding(Case("program", 0), ["numbers", "op", "0"], "signal: SIGABRT", "")
     monkeypatch.setattr(process, "program_text", lambda _: text)
-    assert process._of_partitioner_if_alone(finding).whose == ""
+    assert process._of_xla_if_alone(finding).whose == ""
     monkeypatch.setattr(
         process, "_CONVOLVE", process._CONVOLVE.replace("    module = pyshardy", "    import os; os.abort()")
     )
-    assert process._of_partitioner_if_alone(finding).whose == "XLA on one device, over a convolution of shards"
+    assert process._of_xla_if_alone(finding).whose == "XLA on one device, over a convolution of shards"
 
 
 def test_waiting_for_the_processor_is_no_hang(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

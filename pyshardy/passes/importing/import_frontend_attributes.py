@@ -62,8 +62,9 @@ def import_frontend_attributes(root: Op, context: PassContext) -> None:
         root.replace_attrs(with_frontend_attribute(root.attrs, MESHES, None))
     known = context.meshes
     for function in functions(root):
+        before = function.attrs
         change_border_attrs(function, partial(_import_entry, function, meshes is not None))
-        if not is_declaration(function):
+        if function.attrs is not before and not is_declaration(function):
             _check_borders(function, known)
     names = (FRONTEND_ATTRIBUTES,) if meshes is None else (FRONTEND_ATTRIBUTES, HLO_SHARDING)
     for name in names:

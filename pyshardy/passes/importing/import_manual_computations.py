@@ -42,12 +42,12 @@ class ImportManualComputations(Pass):
     name = "pyshardy-import-manual-computations"
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        symbols = SymbolTable(op)
+        symbols, meshes = SymbolTable(op), context.meshes
         bodies: dict[str, None] = {}
         for call in calls_in_post_order(op):
             if call.attrs["callee"].startswith(MANUAL_BODY):
                 bodies[call.attrs["callee"]] = None
-                _check(_import_call(call, symbols.callee(call)), context.meshes)
+                _check(_import_call(call, symbols.callee(call)), meshes)
         for name in bodies:
             symbols.erase(name)
         for left in custom_calls(op, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL):
