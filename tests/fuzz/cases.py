@@ -120,3 +120,11 @@ def _some(random: Random, *flags: str) -> list[str]:
 def program_of(case: Case) -> tuple[str, int]:
     """The family and the seed of a program."""
     return FAMILIES[case.seed % len(FAMILIES)], case.seed // len(FAMILIES)
+
+
+def program_text(case: Case) -> str:
+    """The program of a case, whose numbers are compared."""
+    from end_to_end.number_programs import FAMILIES
+
+    family, seed = program_of(case)
+    return FAMILIES[family](seed)

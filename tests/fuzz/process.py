@@ -10,14 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .cases import FILES, Case, mutant_of, program_of
-from .corpus import ROOT
+from .alone import ends_convolution, ends_partitioner, ends_reader, environment, runs_for_ever
+from .cases import FILES, Case, mutant_of, program_text
 from .judge import Report, is_compilers, is_one_devices, is_readers, problems
 
 _CASES = 1000
@@ -25,10 +25,6 @@ _CASES = 1000
 _START_SECONDS = 120
 _WAITING = 12
 """So many times as long as a command may take of the processor it may take by the clock, as the machine may be busy."""
-_READ_SECONDS = 30
-"""How long a process that only reads a mutant may take."""
-_READERS = 5
-"""How many processes only read a mutant, at most, in each of two environments."""
 _READER = "jaxlib's reader"
 _EARLIER = "jaxlib's reader, some bytecode before"
 _ONE_DEVICE = "XLA on one device"
@@ -38,55 +34,6 @@ _CONVOLUTION = "XLA on one device, over a convolution of shards"
 _PROGRAM = "a program without an end"
 _COMPILING = 6
 """So many times as long may a program take that XLA compiles too slowly."""
-_RUN_SECONDS = 60
-"""How long a program that runs alone may take."""
-_STRICT = {"PYTHONMALLOC": "malloc", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
-"""The environment in which what was overwritten in memory is mostly noticed; some is noticed in the usual one alone."""
-
-_PARTITIONED = "import sys; from pyshardy.cli.main import main; sys.exit(main(sys.argv[1:]))"
-
-_READ = """
-import gc
-import sys
-from jaxlib.mlir import ir
-from pyshardy.ir.context import make_context
-content = sys.stdin.buffer.read()
-for _ in range(5):
-    context = make_context(allow_unregistered_dialects=True)
-    with context:
-        try:
-            module = ir.Module.parse(content)
-        except Exception as error:
-            str(error)
-    module = context = None
-    gc.collect()
-"""
-
-_RUN = """
-import sys
-import pyshardy
-from pyshardy.runtime.execute import run_on_one_device
-from pyshardy.runtime.input_uses import input_uses
-from pyshardy.runtime.inputs import random_inputs
-module = pyshardy.load(sys.stdin.buffer.read(), allow_unregistered_dialects=True)
-inputs = random_inputs(pyshardy.propagate(module).inputs, 0, input_uses(module))
-print("runs", flush=True)
-[str(output) for output in run_on_one_device(module, inputs)]
-"""
-
-_CONVOLVE = """
-import re
-import sys
-import pyshardy
-from pyshardy.runtime.execute import run_on_one_device
-from pyshardy.runtime.inputs import random_inputs
-name, tensor = '"stablehlo.convolution"', "(tensor<[^>]*(?:<[^>]*>)?>)"
-text = pyshardy.partition(sys.stdin.buffer.read(), view="stablehlo").module.text(generic=True)
-for attributes, one, two, out in re.findall(rf"{name}[^<]*(<{{.*}}>).* : \\({tensor}, {tensor}\\) -> {tensor}", text):
-    op = f"%0 = {name}(%a, %b) {attributes} : ({one}, {two}) -> {out}"
-    module = pyshardy.load(f"func.func @main(%a: {one}, %b: {two}) -> {out} {{ {op} return %0 : {out} }}")
-    run_on_one_device(module, random_inputs(pyshardy.propagate(module).inputs, 0))
-"""
 
 
 @dataclass(frozen=True)
@@ -111,10 +58,6 @@ class Finding:
     def kind(self) -> str:
         """The kind of problem."""
         return self.problem.partition(":")[0]
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
 
 
 def _processor_time(process: int) -> float:
@@ -214,7 +157,7 @@ class Worker:
             arguments = [sys.executable, "-m", "tests.fuzz.worker", *([self._plant] if self._plant else [])]
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log}
             folder = self._folder.name  # and a session of its own: an interruption is for the campaign
-            self._process = subprocess.Popen(arguments, cwd=folder, env=_environment(), start_new_session=True, **pipes)
+            self._process = subprocess.Popen(arguments, cwd=folder, env=environment(), start_new_session=True, **pipes)
             self._rest, self._tried = b"", 0
         return self._process
 
@@ -278,27 +221,6 @@ def _of_reader_if_alone(finding: Finding) -> Finding:
     return replace(finding, whose=_READER) if ends_reader(mutant_of(finding.case).content) else finding
 
 
-def ends_reader(content: bytes) -> bool:
-    """Whether a process that only reads a bytecode, with jaxlib's reader, and lets go of it, ends with a signal.
-
-    What is overwritten depends on where memory is, so several processes try. One that does not end counts too: what was
-    overwritten may be a length, and the reader counts up to it.
-    """
-    return any(_ends_one(content, memory) for _ in range(_READERS) for memory in (_STRICT, {}))
-
-
-def _ends_one(content: bytes, memory: dict[str, str]) -> bool:
-    arguments = [sys.executable, "-c", _READ]
-    environment = _environment() | memory
-    try:
-        process = subprocess.run(
-            arguments, input=content, stderr=subprocess.DEVNULL, env=environment, timeout=_READ_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    return process.returncode < 0
-
-
 def _of_xla_if_alone(finding: Finding) -> Finding:
     """The finding; XLA's if it is a signal of `run`, and XLA's own partitioner ends a process over the program too.
 
@@ -313,42 +235,6 @@ def _of_xla_if_alone(finding: Finding) -> Finding:
         return finding
     ends = ends_partitioner(mutant_of(finding.case).content, finding.command[2:])
     return replace(finding, whose=_PARTITIONER) if ends else finding
-
-
-def ends_convolution(content: bytes) -> bool:
-    """Whether a process with one device ends with a signal over one of the convolutions that a program is to shards."""
-    return _ends_with_signal([sys.executable, "-c", _CONVOLVE], content, {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""})
-
-
-def ends_partitioner(content: bytes, flags: Sequence[str] = ()) -> bool:
-    """Whether a process ends with a signal that runs a program on devices for which XLA has partitioned it."""
-    return _ends_with_signal(
-        [sys.executable, "-c", _PARTITIONED, "run", "-", *flags, "--engine=xla", "--no-check"], content, {}
-    )
-
-
-def _ends_with_signal(arguments: Sequence[str], content: bytes, environment: Mapping[str, str]) -> bool:
-    try:
-        process = subprocess.run(
-            arguments,
-            input=content,
-            capture_output=True,
-            env=_environment() | dict(environment),
-            timeout=_READ_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return process.returncode < 0
-
-
-def runs_for_ever(content: bytes) -> bool:
-    """Whether a program does not end when it runs on one device as it stands."""
-    arguments, environment = [sys.executable, "-c", _RUN], _environment() | {"JAX_PLATFORMS": "cpu"}
-    try:
-        subprocess.run(arguments, input=content, capture_output=True, env=environment, timeout=_RUN_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        return error.stdout == b"runs\n"
-    return False
 
 
 def _is_late(finding: Finding) -> bool:
@@ -380,11 +266,3 @@ def save(finding: Finding, folder: Path) -> Path:
     else:
         (own / FILES[finding.case.kind]).write_bytes(mutant_of(finding.case).content)
     return own
-
-
-def program_text(case: Case) -> str:
-    """The program of a case, whose numbers are compared."""
-    from end_to_end.number_programs import FAMILIES
-
-    family, seed = program_of(case)
-    return FAMILIES[family](seed)

@@ -16,7 +16,7 @@ from pyshardy.cli import main as main_command
 from pyshardy.errors import ShardyError
 from pyshardy.ir.write import OpByOpWarning
 
-from . import planted, process
+from . import alone, planted, process
 from .campaign import main
 from .cases import KINDS, Case, mutant_of, program_of
 from .corpus import bytecodes, originals
@@ -174,10 +174,10 @@ GOOD_BYTECODE = pyshardy.load(MODULE).bytecode()
 def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
     is_readers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert not process.ends_reader(GOOD_BYTECODE)
+    assert not alone.ends_reader(GOOD_BYTECODE)
     if is_readers:
-        monkeypatch.setattr(process, "_READ", "import os; os.abort()")
-        assert process.ends_reader(GOOD_BYTECODE)
+        monkeypatch.setattr(alone, "_READ", "import os; os.abort()")
+        assert alone.ends_reader(GOOD_BYTECODE)
     arguments = ["--texts=0", "--bytecodes=1", "--programs=0", "--plant=signals", "--workers=1", "--seconds=60"]
     status = main([*arguments, f"--findings={tmp_path}"])
     out = capfd.readouterr().out
@@ -189,25 +189,25 @@ def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
 def test_a_reader_that_ends_only_sometimes_counts_as_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "first").touch()
     once = f"import os\ntry: os.remove({str(tmp_path / 'first')!r})\nexcept OSError: os.abort()"
-    monkeypatch.setattr(process, "_READ", once)
-    assert process.ends_reader(GOOD_BYTECODE)
+    monkeypatch.setattr(alone, "_READ", once)
+    assert alone.ends_reader(GOOD_BYTECODE)
 
 
 def test_a_reader_that_does_not_come_back_counts_as_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_READ", "import time; time.sleep(60)")
-    monkeypatch.setattr(process, "_READ_SECONDS", 0.2)
-    assert process.ends_reader(GOOD_BYTECODE)
+    monkeypatch.setattr(alone, "_READ", "import time; time.sleep(60)")
+    monkeypatch.setattr(alone, "_READ_SECONDS", 0.2)
+    assert alone.ends_reader(GOOD_BYTECODE)
 
 
 def test_a_signal_of_run_is_xlas_if_its_own_partitioner_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }"
-    assert not process.ends_partitioner(content, ["--view=stablehlo"])
+    assert not alone.ends_partitioner(content, ["--view=stablehlo"])
     case = Case("text", readable_seed())
     for command, whose in ((["run", "in.mlir"], "XLA, also with its own partitioner"), (["cost", "in.mlir"], "")):
         finding = Finding(case, command, "signal: SIGSEGV", "")
         assert process._of_xla_if_alone(finding).whose == ""
         with monkeypatch.context() as patch:
-            patch.setattr(process, "_PARTITIONED", "import os; os.abort()")
+            patch.setattr(alone, "_PARTITIONED", "import os; os.abort()")
             assert process._of_xla_if_alone(finding).whose == whose
 
 
@@ -222,12 +222,12 @@ func.func @main(%a: tensor<1x1x16x1xf32>, %b: tensor<1x1x2x2xf32>) -> tensor<1x1
     : (tensor<1x1x16x1xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x15x1xf32>
   return %0 : tensor<1x1x15x1xf32>
 }"""
-    assert not process.ends_convolution(text.encode())
+    assert not alone.ends_convolution(text.encode())
     finding = Finding(Case("program", 0), ["numbers", "op", "0"], "signal: SIGABRT", "")
     monkeypatch.setattr(process, "program_text", lambda _: text)
     assert process._of_xla_if_alone(finding).whose == ""
     monkeypatch.setattr(
-        process, "_CONVOLVE", process._CONVOLVE.replace("    module = pyshardy", "    import os; os.abort()")
+        alone, "_CONVOLVE", alone._CONVOLVE.replace("    module = pyshardy", "    import os; os.abort()")
     )
     assert process._of_xla_if_alone(finding).whose == "XLA on one device, over a convolution of shards"
 
@@ -269,13 +269,13 @@ ENDLESS = """func.func @main(%a: tensor<i32>) -> tensor<i32> {
 
 
 def test_a_program_without_an_end_is_told_from_one_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_RUN_SECONDS", 8)
-    assert not process.runs_for_ever(MODULE.encode())
-    assert not process.runs_for_ever(b"no module")
-    assert process.runs_for_ever(ENDLESS.encode())
-    monkeypatch.setattr(process, "_RUN_SECONDS", 1)
-    monkeypatch.setattr(process, "_RUN", "import time; time.sleep(60)")  # it has not got as far as to run
-    assert not process.runs_for_ever(MODULE.encode())
+    monkeypatch.setattr(alone, "_RUN_SECONDS", 8)
+    assert not alone.runs_for_ever(MODULE.encode())
+    assert not alone.runs_for_ever(b"no module")
+    assert alone.runs_for_ever(ENDLESS.encode())
+    monkeypatch.setattr(alone, "_RUN_SECONDS", 1)
+    monkeypatch.setattr(alone, "_RUN", "import time; time.sleep(60)")  # it has not got as far as to run
+    assert not alone.runs_for_ever(MODULE.encode())
 
 
 @pytest.mark.parametrize("is_endless", [False, True])

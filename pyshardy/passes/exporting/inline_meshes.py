@@ -6,13 +6,16 @@ Source: docs/semantics/export.md#sdy-inline-meshes
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import unquote
+from pyshardy.ir.attribute_text import read_attribute
 from pyshardy.ir.device_groups import stablehlo_mesh_text
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
-from pyshardy.ir.shardings import transform_shardings
+from pyshardy.ir.shardings import Meshes, transform_shardings
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -30,13 +33,16 @@ class InlineMeshes(Pass):
         for inner in ops_with(op, "replica_groups"):
             groups = str(inner.attrs["replica_groups"])
             if groups.startswith("#stablehlo.replica_group_mesh_axes") and _SYMBOL.search(groups):
-                text = _SYMBOL.sub(lambda match: f"mesh = {stablehlo_mesh_text(meshes[_name(match)])}", groups)
-                inner.set_attr("replica_groups", context.attrs.parse(text))
+                text = _SYMBOL.sub(partial(_mesh_text, inner, meshes), groups)
+                inner.set_attr("replica_groups", read_attribute(inner, "replica_groups", text))
         for inner in op.region.block:
             if inner.name == "sdy.mesh":
                 inner.erase()
 
 
-def _name(match: re.Match[str]) -> str:
+def _mesh_text(op: Op, meshes: Meshes, match: re.Match[str]) -> str:
     plain: str | None = match["plain"]
-    return unquote(match["quoted"]) if plain is None else plain
+    name = unquote(match["quoted"]) if plain is None else plain
+    if not meshes[name].axes:
+        raise PassError(op, f"has groups of devices on the mesh @{name}, which has no axes, as StableHLO's have")
+    return f"mesh = {stablehlo_mesh_text(meshes[name])}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.notation import parse_mesh, parse_sharding, parse_sharding_list
 from pyshardy.errors import ShardyError
+from pyshardy.ir.attribute_text import read_attribute
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.codecs import LISTS
 from pyshardy.ir.diagnostics import PassError
@@ -36,8 +36,6 @@ from pyshardy.rules.notation import parse_rule
 from pyshardy.transforms.context import PassContext
 
 T = TypeVar("T")
-_MLIR_REASON = re.compile(r'error: (?:"[^"\n]*":\d+:\d+: )?(.*)')
-"""The problem in an MLIR error that has other lines around it."""
 
 
 class ImportFrontendAttributes(Pass):
@@ -73,7 +71,7 @@ def import_frontend_attributes(root: Op, context: PassContext) -> None:
 
 
 def _import_meshes(root: Op, text: str, context: PassContext) -> None:
-    entries = _read(root, MESHES, text, ir.Attribute.parse)
+    entries = read_attribute(root, MESHES, text)
     if not isinstance(entries, ir.DictAttr):
         raise PassError(root, f"has {MESHES} = {text}, and needs names with meshes in braces")
     check_names(entries)
@@ -133,7 +131,5 @@ def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
         raise PassError(op, f"has {name} = {shown(text)}, which is not UTF-8")
     try:
         return parse(text)
-    except (ShardyError, ir.MLIRError) as error:
-        reason = _MLIR_REASON.search(str(error)) if isinstance(error, ir.MLIRError) else None
-        why = error if reason is None else reason[1]
-        raise PassError(op, f"has {name} = {text}, which cannot be read: {why}") from error
+    except ShardyError as error:
+        raise PassError(op, f"has {name} = {text}, which cannot be read: {error}") from error

@@ -7,6 +7,7 @@ Source: docs/semantics/partitioner.md#padding-of-ops
 from __future__ import annotations
 
 import re
+from math import prod
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from pyshardy.transforms.builder import zero_text
 from pyshardy.transforms.padding.padder import Padder, Padding, Shape
 
 _ELEMENT = re.compile(r"\([^)]*\)|[^\[\],\s]+")
+_MOST_ADDED = 2**22
+"""By so many elements may a constant grow: every one is written."""
 _KINDS = {0.0: Padding.ZERO, 1.0: Padding.ONE}
 
 
@@ -30,6 +33,7 @@ def pad_constant(op: Op, padder: Padder) -> None:
         return
     values = _values(op)
     if not _is_splat(values):
+        _check_growth(op, prod(padded) - prod(shape))
         values = _padded(values, shape, padded, zero_text(result.type.element))
         if op.name == "sdy.constant":
             padder.paddings[result] = Padding.ZERO
@@ -60,6 +64,11 @@ def _is_splat(values: str) -> bool:
     return not values.startswith(("[", '"'))
 
 
+def _check_growth(op: Op, added: int) -> None:
+    if added > _MOST_ADDED:
+        raise PassError(op, f"would be padded by {added} elements, of which at most {_MOST_ADDED} can be written")
+
+
 def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
     """The text of the padded elements.
 
@@ -77,6 +86,6 @@ def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
 
 
 def _padded_bytes(data: bytes, shape: Shape, widths: list[tuple[int, int]]) -> str:
-    count = int(np.prod(shape))
+    count = prod(shape)
     array = np.frombuffer(data, np.uint8).reshape(*shape, len(data) // count)
     return f'"0x{np.pad(array, [*widths, (0, 0)]).tobytes().hex().upper()}"'

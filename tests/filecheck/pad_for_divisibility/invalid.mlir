@@ -147,3 +147,14 @@ func.func @reshard_of_padded(%a: tensor<7xf32>) {
   %1 = sdy.reshard %0 <@mesh, [{}]> : tensor<7xf32>
   return
 }
+
+// -----
+
+// NEWER: the pass did something else
+// DIFFERS: the reference ends its process
+sdy.mesh @m = <["x"=9223372036854775807]>
+func.func @too_long() {
+  // expected-error@+1 {{would be padded by 9223372036854775804 elements, of which at most 4194304 can be written}}
+  %0 = sdy.constant {sdy.sharding = #sdy.sharding_per_value<[<@m, [{"x"}]>]>} dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  return
+}

@@ -12,6 +12,7 @@ import pyshardy
 from pyshardy.errors import InvalidModuleError, ShardyError
 from pyshardy.ir.causes import cause_of, scope_of, with_cause
 from pyshardy.ir.context import make_context
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.strings import (
     check_names,
     is_utf8,
@@ -184,4 +185,19 @@ def test_names_of_attributes_are_refused_everywhere(where: str) -> None:
 def test_frontend_attributes_of_such_names_are_refused(attributes: str) -> None:
     text = f"module attributes {{mhlo.frontend_attributes = {{{attributes}}}}} {{ func.func @main() {{ return }} }}"
     with pytest.raises(InvalidModuleError, match="got an attribute whose name is not UTF-8"):
+        pyshardy.propagate(pyshardy.load(text))
+
+
+def test_attributes_that_cannot_be_read_are_refused_whatever_names_are_in_them() -> None:
+    """MLIR's exceptions end the process over such a message."""
+    meshes = 'xla.sdy.meshes = "{m = #sdy.mesh<[\\22\\5CFF\\22=2, \\22\\5CFF\\22=2]>}"'
+    text = f"module attributes {{mhlo.frontend_attributes = {{{meshes}}}}} {{ func.func @main() {{ return }} }}"
+    with pytest.raises(PassError, match="cannot be read: something with a name that is not UTF-8"):
+        pyshardy.propagate(pyshardy.load(text))
+
+
+def test_texts_of_attributes_that_are_not_utf8_are_refused() -> None:
+    meshes = 'xla.sdy.meshes = "{m = #sdy.mesh<[\\22\\FF\\22=2]>}"'
+    text = f"module attributes {{mhlo.frontend_attributes = {{{meshes}}}}} {{ func.func @main() {{ return }} }}"
+    with pytest.raises(PassError, match=r'has xla.sdy.meshes = {m = #sdy.mesh<\["\\FF"=2\]>}, which is not UTF-8'):
         pyshardy.propagate(pyshardy.load(text))
