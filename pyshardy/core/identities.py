@@ -24,15 +24,15 @@ _INTEGER = re.compile(r"(u|s)?i(\d+)")
 def zero_text(element: str) -> str:
     """Zero of an element type.
 
-    >>> zero_text("f32"), zero_text("ui8"), zero_text("i1"), zero_text("complex<f32>")
-    ('0.0', '0', 'false', '(0.0,0.0)')
+    >>> zero_text("f32"), zero_text("ui8"), zero_text("index"), zero_text("i1"), zero_text("complex<f32>")
+    ('0.0', '0', '0', 'false', '(0.0,0.0)')
     """
     if element == "i1":
         return "false"
     if element.startswith("complex"):
         inner = zero_text(element[len("complex<") : -1])
         return f"({inner},{inner})"
-    return "0" if _INTEGER.fullmatch(element) else "0.0"
+    return "0" if _is_integer(element) else "0.0"
 
 
 def one_text(element: str) -> str:
@@ -46,7 +46,7 @@ def one_text(element: str) -> str:
     if element.startswith("complex"):
         inner = element[len("complex<") : -1]
         return f"({one_text(inner)},{zero_text(inner)})"
-    return "1" if _INTEGER.fullmatch(element) else "1.0"
+    return "1" if _is_integer(element) else "1.0"
 
 
 def extreme_text(element: str, largest: bool) -> str | None:
@@ -84,3 +84,7 @@ def identity_text(combiner: str, element: str) -> str | None:
     if combiner in ("maximum", "minimum"):
         return extreme_text(element, largest=combiner == "minimum")
     return None
+
+
+def _is_integer(element: str) -> bool:
+    return element == "index" or _INTEGER.fullmatch(element) is not None

@@ -102,7 +102,13 @@ class Builder:
     # Constants
 
     def splat(self, text: str, type: ValueType) -> Value:
-        """A constant with one value, as MLIR writes it."""
+        """A constant with one value, as MLIR writes it.
+
+        Raises:
+            InvalidShardingError: The type has a dynamic shape.
+        """
+        if not type.is_static:
+            raise InvalidShardingError("making a constant", got=f"{type}", needed="a static shape")
         return self.value("constant", (), type, value=self.attrs.parse(f"dense<{text}> : {type}"))
 
     def position(self, value: int) -> Value:

@@ -31,6 +31,7 @@ _NAMES = ('""', '"\\FF\\FE"', '"x"', '"y"', '"a b"', '"\\00"', "@main", "@mesh",
           "tensor<*xf32>", "tensor<?xi8>", "tensor<f32>", "tensor<0x4xf32>", "complex<f32>", "i1", "!stablehlo.token",
           "unreduced", "p0", ":(2)2")  # fmt: skip
 _SMALL = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "9223372036854775807")
+_SIZES = ("0", "1", "3", "7", str(2**20), str(2**31), str(2**40), str(2**63 - 1), "?")
 _ELEMENTS = ("i1", "i4", "ui8", "i32", "i64", "bf16", "f16", "f64", "f8E4M3FN", "complex<f32>", "index")
 _COUNTS = (1, 1, 1, 1, 2, 2, 3)
 
@@ -119,6 +120,13 @@ def _everywhere(text: str, random: Random) -> str:
     return re.sub(rf"(?<![a-wyzA-Z0-9_]){re.escape(old)}(?![a-wyz0-9_])", new, text)
 
 
+def _sizes(text: str, random: Random) -> str:
+    """Give all axes of meshes, or all dimensions of tensors, another size at once."""
+    pattern = random.choice((r'("[^"\n]*"\s*=\s*)\d+', r"([<x])\d+(?=x)"))
+    size = random.choice(_SIZES)
+    return re.sub(pattern, lambda match: match[1] + size, text)
+
+
 def _hostile(tokens: list[str], place: int, random: Random) -> None:
     tokens[place] = random.choice(_NAMES)
 
@@ -153,6 +161,7 @@ _OF_TEXT = {
     _change_tokens(_hostile): 1,
     _change_tokens(_foreign): 0.5,
     _everywhere: 10,
+    _sizes: 2,
     _lines: 3,
     _splice_texts: 0.2,
 }

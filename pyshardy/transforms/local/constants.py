@@ -57,7 +57,7 @@ def localize_get_dimension_size(op: Op, local: Localizer) -> None:
         return
     builder, size = local.builder(op), local.global_shape(operand)[dim]
     if size >= 0:
-        found = builder.splat(str(size), op.result.type)
+        found = builder.position(size)
     else:
         part = builder.value("get_dimension_size", [local.value(operand)], op.result.type, **op.attrs)
         found = builder.combine("multiply", part, builder.splat(str(count), part.type))

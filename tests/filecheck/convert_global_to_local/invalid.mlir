@@ -422,3 +422,24 @@ func.func @more_takers_than_holders(%arg0: tensor<4x4xf32> {sdy.sharding = #sdy.
   %0 = sdy.collective_permute %arg0 out_sharding=<@m, [{"a":(1)2}, {"a":(3)2}]> : tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+// DIFFERS: the reference gives the size of a shard
+sdy.mesh @m = <["x"=2]>
+func.func @size(%arg0: tensor<4294967296xi8> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<i32> {
+  // expected-error@+1 {{computing positions in shards: got 4294967296, needed at most 32 bits, as programs count positions with so many}}
+  %0 = stablehlo.get_dimension_size %arg0, dim = 0 : (tensor<4294967296xi8>) -> tensor<i32>
+  return %0 : tensor<i32>
+}
+
+// -----
+
+// NEWER: tables, groups and special treatment are others
+sdy.mesh @m = <["x"=2]>
+func.func @dynamic(%arg0: tensor<?xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> (tensor<?xf32> {sdy.sharding = #sdy.sharding<@m, [{}], unreduced={"x"}>}) {
+  // expected-error@+1 {{making a constant: got tensor<?xf32>, needed a static shape}}
+  %0 = sdy.sharded_to_unreduced [{"x"}] %arg0 out_sharding=<@m, [{}], unreduced={"x"}> : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

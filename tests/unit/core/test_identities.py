@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from jaxlib.mlir import ir
 
 from pyshardy.core.identities import extreme_text, identity_text, one_text, zero_text
+from pyshardy.ir.context import make_context
 
 _COMBINE = {
     "add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
@@ -47,3 +49,14 @@ def test_truth_values_and_complex_numbers() -> None:
         "true",
     ]
     assert (zero_text("complex<f64>"), one_text("complex<f64>")) == ("(0.0,0.0)", "(1.0,0.0)")
+
+
+@pytest.mark.parametrize(
+    "element", ["i1", "i2", "ui4", "i64", "index", "bf16", "tf32", "f64", "f8E4M3FN", "complex<f32>", "complex<f64>"]
+)
+def test_mlir_reads_zero_and_one_of_every_type(element: str) -> None:
+    with make_context():
+        zero, one = (
+            ir.Attribute.parse(f"dense<{text(element)}> : tensor<{element}>") for text in (zero_text, one_text)
+        )
+    assert zero != one

@@ -45,7 +45,7 @@ def _empty(values: tuple[Value, ...]) -> Iterator[tuple[int, Value]]:
 
 
 def _is_empty(type: ValueType) -> bool:
-    return type.shape is not None and 0 in type.shape
+    return type.is_static and 0 in (type.shape or ())
 
 
 def _constant(op: Op, type: ValueType, to: Simplifier) -> Value:
