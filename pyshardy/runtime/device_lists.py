@@ -28,5 +28,4 @@ def list_devices(root: Op, module: Module) -> None:
         groups = op.attrs.get(_GROUPS)
         if groups is not None and is_along_axes(groups):
             _, mesh, axes = mesh_and_axes(groups, meshes)
-            rows = [list(row) for row in replica_groups(axes, mesh)]
-            op.set_attr(_GROUPS, module.attrs.parse(f"dense<{rows}> : tensor<{len(rows)}x{len(rows[0])}xi64>"))
+            op.set_attr(_GROUPS, module.attrs.device_rows(replica_groups(axes, mesh)))

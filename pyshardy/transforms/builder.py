@@ -6,6 +6,7 @@ Source: docs/semantics/partitioner.md#device-numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,8 @@ class Builder:
         type = self.type([len(values)], element)
         if len(set(values)) == 1:
             return self.splat(_text_of(values[0]), type)
+        if element in ("i32", "i64"):
+            return self.value("constant", (), type, value=self.attrs.integers(values, [len(values)], element))
         text = ", ".join(map(_text_of, values))
         return self.value("constant", (), type, value=self.attrs.parse(f"dense<[{text}]> : {type}"))
 
@@ -229,9 +232,7 @@ class Builder:
 
     def permute(self, value: Value, pairs: Sequence[Sequence[int]], channel: Any = None) -> Value:
         """`collective_permute`: in every pair, the first device sends its value to the second."""
-        text = ", ".join(f"[{source}, {target}]" for source, target in pairs)
-        table = self.attrs.parse(f"dense<[{text}]> : tensor<{len(pairs)}x2xi64>")
-        attrs = {"source_target_pairs": table}
+        attrs = {"source_target_pairs": self.attrs.integers(chain.from_iterable(pairs), (len(pairs), 2))}
         if channel is not None:
             attrs["channel_handle"] = channel
         return self.op("collective_permute", [value], [value.type], attrs).result
@@ -242,7 +243,7 @@ class Builder:
             "split_dimension": self.number(dim),
             "concat_dimension": self.number(dim),
             "split_count": self.number(len(groups[0])),
-            "replica_groups": self.attrs.parse(groups_text(groups)),
+            "replica_groups": self.attrs.device_rows(groups),
         }
         if channel is not None:
             attrs["channel_handle"] = channel
@@ -251,7 +252,7 @@ class Builder:
     def all_reduce(self, value: Value, groups: Sequence[Sequence[int]], channel: Any) -> Value:
         """`all_reduce`: the sum of the values in a group; for booleans, the logical or."""
         attrs = {
-            "replica_groups": self.attrs.parse(groups_text(groups)),
+            "replica_groups": self.attrs.device_rows(groups),
             "channel_handle": channel,
             "use_global_device_ids": self.attrs.parse("unit"),
         }
@@ -302,16 +303,6 @@ class Builder:
         args = [block.add_arg(type, self.location) for type in types]
         inner = Builder(self.attrs, block, self.location, use_replicas=self.use_replicas)
         inner.op("return", fill(inner, args), [])
-
-
-def groups_text(groups: Sequence[Sequence[int]]) -> str:
-    """Replica groups as the text of an attribute.
-
-    >>> groups_text([(0, 1), (2, 3)])
-    'dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>'
-    """
-    rows = ", ".join(str(list(group)) for group in groups)
-    return f"dense<[{rows}]> : tensor<{len(groups)}x{len(groups[0])}xi64>"
 
 
 def _check_32_bits(values: Sequence[int]) -> None:

@@ -31,7 +31,8 @@ _NAMES = ('""', '"\\FF\\FE"', '"x"', '"y"', '"a b"', '"\\00"', "@main", "@mesh",
           "tensor<*xf32>", "tensor<?xi8>", "tensor<f32>", "tensor<0x4xf32>", "complex<f32>", "i1", "!stablehlo.token",
           "unreduced", "p0", ":(2)2")  # fmt: skip
 _SMALL = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "12", "16", "9223372036854775807")
-_SIZES = ("0", "1", "3", "7", str(2**20), str(2**31), str(2**40), str(2**63 - 1), "?")
+_SIZES = ("0", "1", "3", "7", str(2**16), str(2**21), str(2**31), str(2**40), str(2**63 - 1), "?")
+"""For all axes or dimensions. 2^20 devices, the most that are listed, make texts of 200 MB, which take their time."""
 _ELEMENTS = ("i1", "i4", "ui8", "i32", "i64", "bf16", "f16", "f64", "f8E4M3FN", "complex<f32>", "index")
 _COUNTS = (1, 1, 1, 1, 2, 2, 3)
 

@@ -18,7 +18,7 @@ from pyshardy.core.text import format_symbol, quote
 from pyshardy.ir.causes import with_cause
 from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
-from pyshardy.transforms.builder import Builder, groups_text
+from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import CHANNEL
 from pyshardy.transforms.local.identity import COMBINERS
 from pyshardy.transforms.local.localizer import Localizer
@@ -70,7 +70,7 @@ class Collectives:
         attrs, options = self.local.attrs, self.local.options
         if options.mesh_axes_groups and not (options.axes_where_same and self.mesh.device_ids is not None):
             return attrs.parse(_axes_text(axes, self.mesh_ref))
-        return attrs.parse(groups_text(replica_groups(axes, self.mesh)))
+        return attrs.device_rows(replica_groups(axes, self.mesh))
 
     def all_gather(self, value: Value, axes: Axes, dim: int) -> Value:
         """Concatenate the shards of a group along a dimension; on an empty one, the collective would be invalid."""
@@ -130,9 +130,8 @@ class Collectives:
 
     def collective_permute(self, value: Value, targets: Sequence[int]) -> Value:
         """Send the value of every device to another one."""
-        pairs = ", ".join(f"[{source}, {target}]" for source, target in enumerate(targets))
-        attr = self.local.attrs.parse(f"dense<[{pairs}]> : tensor<{len(targets)}x2xi64>")
-        attrs = {"source_target_pairs": attr, **self._channel_of_partitions()}
+        pairs = self.local.attrs.device_rows(list(enumerate(targets)))
+        attrs = {"source_target_pairs": pairs, **self._channel_of_partitions()}
         return self._make("collective_permute", value, value.type.shape or (), attrs)
 
     def _make(self, name: str, value: Value, shape: Sequence[int], attrs: dict[str, Any]) -> Value:

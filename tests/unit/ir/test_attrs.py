@@ -306,3 +306,15 @@ def test_symbols_in_mlir_attributes(table: AttrTable, text: str, names: list[tup
 )
 def test_symbols_in_values(value: Any, names: list[tuple[str, ...]]) -> None:
     assert symbols_in(value) == names
+
+
+@pytest.mark.parametrize("rows", [[(0, 1), (2, 3)], [(7,)], [(1,), (0,)], [(0, 0)], [(5, 2, 2**40)], [(0, 1)] * 40])
+def test_lists_of_devices_are_what_their_text_says(rows: list[tuple[int, ...]], table: AttrTable) -> None:
+    text = f"dense<{list(map(list, rows))}> : tensor<{len(rows)}x{len(rows[0])}xi64>"
+    assert table.device_rows(rows) == ir.Attribute.parse(text)
+
+
+@pytest.mark.parametrize("values, element", [((-1, 2), "i32"), ((-1,), "i32"), ((2**40, -3), "i64"), ((), "i64")])
+def test_integers_are_what_their_text_says(values: tuple[int, ...], element: str, table: AttrTable) -> None:
+    text = f"dense<{list(values)}> : tensor<{len(values)}x{element}>"
+    assert table.integers(values, (len(values),), element) == ir.Attribute.parse(text)
