@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from pyshardy.compilers.target import compiler_name
 from pyshardy.core.options import options_of, unknown_option
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
@@ -211,6 +212,7 @@ class PropagateKeywords(TypedDict, total=False):
     dedup_functions_fully: bool
     explicit_gather_scatter_batching: bool
     view: View | str | None
+    compiler: str
 
 
 def propagate(
@@ -224,6 +226,7 @@ def propagate(
         options: The options of propagation.
         keywords: Single options, such as `strategy="basic"`; they override `options`. `view="xla"`, the default, gives
             the shardings of `jax.jit`; `view="stablehlo"` gives those of Shardy's passes on the unchanged module.
+            `compiler="tpu:v5e:2x4"` asks that compiler, and gives the shardings of its program.
 
     Raises:
         UsageError: An option is unknown or has a value of the wrong type, or the program cannot be loaded.
@@ -321,7 +324,8 @@ _OWN = frozenset(field.name for field in fields(PartitionOptions))
 
 def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
     given = {name: value for name, value in changes.items() if not (name == "view" and value is None)}
-    return options_of(PropagateOptions, options, given, doing)
+    found = options_of(PropagateOptions, options, given, doing)
+    return replace(found, compiler=compiler_name(found.compiler))
 
 
 def _dumps(module: Module, directory: str) -> str:

@@ -15,9 +15,10 @@ ROOT = Path(__file__).parent.parent / "pyshardy"
 
 RANKS = {
     "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6,
-    "autopartition": 7, "explain": 8, "report": 9, "ir": 10, "transforms": 11, "passes": 12, "frontend": 13,
-    "runtime": 14, "results": 15, "api": 16, "quick_cost": 16, "running": 17, "estimating": 17, "differing": 17,
-    "examples": 17, "planning": 18, "searching": 19, "jitted": 19, "cli": 20, "__init__": 21, "__main__": 21, "opt": 21,
+    "autopartition": 7, "explain": 8, "report": 9, "ir": 10, "transforms": 11, "passes": 12, "compilers": 13,
+    "frontend": 14, "runtime": 15, "results": 16, "api": 17, "quick_cost": 17, "running": 18, "estimating": 18,
+    "differing": 18, "examples": 18, "planning": 19, "searching": 20, "jitted": 20, "cli": 21, "__init__": 22,
+    "__main__": 22, "opt": 22,
 }  # fmt: skip
 PURE = 9
 """Up to this rank there is no MLIR and no JAX."""

@@ -242,6 +242,8 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
     text = "propagate through the program as XLA rewrites it, as jax.jit does (default), or the module unchanged"
     group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
+    text = "ask a compiler, like tpu:v5e:2x4, cuda:h100 or cpu: shardings and collectives as it has them (none: do not)"
+    group.add_argument("--compiler", metavar="NAME", default="none", help=text)
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
     group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
     group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
@@ -284,11 +286,13 @@ def table_options(arguments: argparse.Namespace) -> Any:
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
     """The propagation options of a command line."""
+    from pyshardy.compilers.target import compiler_name
     from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
     return PropagateOptions(
         strategy=StrategyOption(arguments.strategy),
         view=View(arguments.view),
+        compiler=compiler_name(arguments.compiler),
         op_priorities=not arguments.no_op_priorities,
         user_priorities=not arguments.no_user_priorities,
         conservative=arguments.conservative,

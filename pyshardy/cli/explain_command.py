@@ -50,6 +50,11 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     with stage("trying other annotations"), naming(source):
         hints = {story.reason: story.hint for story in result.hints()}
         stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
-    lines = [f"{number}. {story}" for number, story in enumerate(stories, 1)]
-    data = {"collectives": [story.to_json() for story in stories]}
-    return data, "\n".join(lines) or "no collectives: the devices do not communicate"
+    replications = result.replications
+    lines = [f"{number}. {found}" for number, found in enumerate((*replications, *stories), 1)]
+    data: dict[str, Any] = {"collectives": [story.to_json() for story in stories]}
+    if result.answer is not None:
+        lines.insert(0, f"as compiled by {result.answer}")
+        data |= {"compiler": str(result.answer), "replications": [found.to_json() for found in replications]}
+    said = lines if stories else [*lines, "no collectives: the devices do not communicate"]
+    return data, "\n".join(said)

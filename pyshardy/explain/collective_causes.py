@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
@@ -27,6 +27,7 @@ _RESHARD = "sdy.reshard"
 _SLICE = "stablehlo.slice"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 """The names of ops during propagation, if they differ."""
+_ADDING = ("all_reduce", "reduce_scatter")
 RESHARD = "reshard"
 BORDERS = "borders"
 
@@ -80,18 +81,25 @@ class Matcher:
 
     Args:
         why: Explains the values of the propagated program.
+        of_compiler: Whether a compiler made the collectives. Their locations have the name and line of the op that the
+            compiler was at: the op that needs the value, or the op that makes it.
     """
 
-    def __init__(self, why: Why) -> None:
+    def __init__(self, why: Why, of_compiler: bool = False) -> None:
         self.why = why
+        self.of_compiler = of_compiler
         self.names: Names = why.names
         self._meetings: dict[tuple[Any, ...], list[Mismatch]] = {}
         self._sums: dict[tuple[Any, ...], list[int]] = {}
         self._moving: dict[tuple[Any, ...], list[int]] = {}
         self._ops: dict[tuple[Any, ...], list[int]] = {}
+        self._near: dict[tuple[Any, ...], list[Mismatch]] = {}
+        subject = why.subject
         for mismatch in mismatches(why):
             self._meetings.setdefault(self._key_of(mismatch), []).append(mismatch)
-        subject = why.subject
+            if of_compiler:
+                for near in self._places_near(mismatch):
+                    self._near.setdefault(near, []).append(mismatch)
         for op in range(subject.op_count):
             rule = subject.rule(op)
             if op not in subject.erased and subject.program.kind(op).name not in _NAMELESS:
@@ -141,8 +149,30 @@ class Matcher:
                 found[number] = _pick(candidates, place, len(numbers)) or self._unknown(rows[number])
         return [found[number] for number in range(len(rows))]
 
+    def _places_near(self, mismatch: Mismatch) -> Iterator[tuple[Any, ...]]:
+        """The places of the op that needs a value, and of the op that makes it."""
+        subject = self.why.subject
+        makers = [] if mismatch.value < 0 else [subject.program.owners[subject.holder(mismatch.value)]]
+        for op in (mismatch.op, *makers):
+            if 0 <= op < subject.op_count:
+                yield _place(self.names.label(op))[1:]
+
+    def _around(self, row: Row, at: tuple[Any, ...]) -> list[Cause]:
+        """The candidates for a collective of a compiler: first the sums, if it adds up, then the reshards."""
+        meetings = [self._of_meeting(one) for one in self._near.get(at, ())]
+        along = [one for one in meetings if any(_is_along(axis, row) for _, _, axes in one.places for axis in axes)]
+        sums = (
+            [self._of_sum(op, "sum", row) for place, ops in self._sums.items() if place[1:] == at for op in ops]
+            if row.kind in _ADDING
+            else []
+        )
+        moving = [self._of_moving(one) for one in self._moving.get(at, ())]
+        return sums or along or meetings or moving
+
     def _candidates(self, row: Row) -> list[Cause]:
         at = row.op, *(row.source or (None, 0, 0))
+        if self.of_compiler:
+            return self._around(row, at)
         match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         if match is None:
             return [self._of_moving(one) for one in self._moving.get(at, ())]

@@ -73,14 +73,15 @@ class ExplainedCollectives(NamedTuple):
     causes: tuple[Cause, ...]
 
 
-def explain_collectives(why: Why, rows: Sequence[Row]) -> list[ExplainedCollectives]:
+def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False) -> list[ExplainedCollectives]:
     """The explanations of collectives, those that send most bytes first; equal ones share an explanation.
 
     Args:
         why: Explains the values of the propagated program.
         rows: The collectives of the per-device program, in program order.
+        of_compiler: Whether a compiler made them.
     """
-    causes = Matcher(why).causes(rows)
+    causes = Matcher(why, of_compiler).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
     for row, cause in zip(rows, causes):
         key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)

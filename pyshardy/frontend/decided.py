@@ -30,13 +30,13 @@ class Decided:
     """The shardings that XLA decided for one module.
 
     Attributes:
-        path: The file that it was read from.
+        where: The file, or the compiler, that it is from.
         module: The module after propagation in XLA.
         inputs: Its inputs with their shardings.
         outputs: Its outputs.
     """
 
-    path: Path
+    where: str
     module: Module
     inputs: list[InterfaceTensor]
     outputs: list[InterfaceTensor]
@@ -111,8 +111,13 @@ def dump_shardings(source: str | Path, module: str | None = None, isolate: bool 
             needed="a dump with the steps of Shardy",
             hint="XLA_FLAGS=--xla_dump_hlo_pass_re=shardy-xla beside --xla_dump_to",
         )
-    found = import_annotations(load_file(path, isolate=isolate))
-    return Decided(path, found, input_tensors(found.root), output_tensors(found.root))
+    return decided_by(load_file(path, isolate=isolate), str(path))
+
+
+def decided_by(module: Module, where: str) -> Decided:
+    """The shardings in a module that XLA's Shardy has propagated; `where` names its source in messages."""
+    found = import_annotations(module)
+    return Decided(where, found, input_tensors(found.root), output_tensors(found.root))
 
 
 def compare(propagated: Module, decided: Decided) -> Comparison:
@@ -127,8 +132,8 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     root, other = propagated.root, decided.module.root
     meshes = module_meshes(root), module_meshes(other)
     inputs, outputs = input_tensors(root), output_tensors(root)
-    _check_types("input", inputs, decided.inputs, decided.path)
-    _check_types("output", outputs, decided.outputs, decided.path)
+    _check_types("input", inputs, decided.inputs, decided.where)
+    _check_types("output", outputs, decided.outputs, decided.where)
     names = [*(f"input {tensor.name}" for tensor in inputs), *(f"output {tensor.name}" for tensor in outputs)]
     ours, theirs = [*inputs, *outputs], [*decided.inputs, *decided.outputs]
     found: list[ShardingDifference] = []
@@ -143,11 +148,11 @@ def compare(propagated: Module, decided: Decided) -> Comparison:
     return Comparison(tuple(found), len(ours), len(results))
 
 
-def _check_types(side: str, ours: list[InterfaceTensor], theirs: list[InterfaceTensor], path: Path) -> None:
+def _check_types(side: str, ours: list[InterfaceTensor], theirs: list[InterfaceTensor], where: str) -> None:
     shapes = [[(tensor.shape, tensor.element) for tensor in tensors] for tensors in (ours, theirs)]
     if shapes[0] != shapes[1]:
         raise UsageError(
-            f"comparing the {side}s with those in {path}",
+            f"comparing the {side}s with those in {where}",
             got=f"{len(ours)} {side}s here and {len(theirs)} there, not all of the same types",
             needed="the same program",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.functions import main_function, result_attrs, result_count, set_result_attr
@@ -15,9 +14,6 @@ from pyshardy.ir.strings import string_of
 _TEXT = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*HloModule\b", re.DOTALL)
 _OPEN_RESULTS = re.compile(rb"\ballow_spmd_sharding_propagation_to_output=\{([a-z,]+)\}")
 _SCHEDULED = re.compile(r"\bis_scheduled=true\b")
-_NAME, _COMPUTATIONS = 1, 3
-_BYTES = 2
-"""The wire type of a field with text, bytes or another message."""
 
 
 def is_hlo_text(text: str) -> bool:
@@ -45,20 +41,6 @@ def load_hlo_text(text: str, name: str) -> bytes:
     return bytecode_of_hlo_text(text, name)
 
 
-def hlo_module_proto(content: bytes) -> bytes | None:
-    """The `HloModuleProto` in some bytes: these bytes themselves, or the module of an `HloProto`; None otherwise.
-
-    Both begin with field 1: the name of the module, or the module, which itself begins with the name.
-    """
-    fields = dict(_fields(content))
-    first = fields.get(_NAME)
-    if first is None:
-        return None
-    if _is_module(dict(_fields(first))):
-        return first
-    return content if _is_module(fields) else None
-
-
 def load_hlo_proto(proto: bytes, name: str) -> bytes:
     """The StableHLO of a serialized `HloModuleProto`, as bytecode; `name` is its name in messages."""
     return bytecode_of_hlo_proto(proto, name)
@@ -84,43 +66,3 @@ def with_open_results(module: Module, content: bytes) -> Module:
         if flag == b"true" and string_of(result_attrs(main, index).get(HLO_SHARDING)) == "{replicated}":
             set_result_attr(main, index, HLO_SHARDING, None)
     return module.with_root(root)
-
-
-def _is_module(fields: dict[int, bytes]) -> bool:
-    return _NAME in fields and _COMPUTATIONS in fields
-
-
-def _fields(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The number and content of the length-delimited fields of a message; empty if it is not a message.
-
-    >>> list(_fields(bytes([10, 2, 104, 105, 16, 7])))
-    [(1, b'hi')]
-    """
-    found: list[tuple[int, bytes]] = []
-    position = 0
-    while position < len(content):
-        tag, position = _varint(content, position)
-        kind, size = tag & 7, {1: 8, 5: 4}.get(tag & 7, 0)
-        if kind == 0:
-            _, position = _varint(content, position)
-        elif kind == _BYTES:
-            size, position = _varint(content, position)
-            found.append((tag >> 3, content[position : position + size]))
-        elif not size:
-            return
-        position += size
-    if position == len(content):
-        yield from found
-
-
-def _varint(content: bytes, position: int) -> tuple[int, int]:
-    """The varint at a position, and the position after it, which is past the end if the varint is not complete."""
-    value = shift = 0
-    while position < len(content) and shift < 70:
-        byte = content[position]
-        position += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, position
-    return 0, len(content) + 1

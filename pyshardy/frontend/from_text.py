@@ -96,7 +96,8 @@ def text_or_bytecode(content: bytes, name: str) -> str | bytes:
     """The content in a form that MLIR reads: text is decoded, other formats are converted to bytecode."""
     if content.startswith(BYTECODE_MAGIC):
         return _stable(content, name)
-    from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text, load_hlo_proto, load_hlo_text
+    from pyshardy.frontend.from_hlo import is_hlo_text, load_hlo_proto, load_hlo_text
+    from pyshardy.ir.hlo_proto import hlo_module_proto
 
     try:
         text = content.decode()
@@ -128,7 +129,8 @@ def is_bytecode(content: bytes) -> bool:
 
 def text_in(content: bytes) -> str | None:
     """The MLIR text in some content; None for other formats."""
-    from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text
+    from pyshardy.frontend.from_hlo import is_hlo_text
+    from pyshardy.ir.hlo_proto import hlo_module_proto
 
     try:
         text = content.decode()

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.frontend.program_root import program_root
 from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.functions import arg_attrs, functions, is_declaration, main_function, result_attrs
@@ -50,7 +51,7 @@ def origins_of(module: Module, options: PropagateOptions) -> tuple[Origins, Orig
     >>> origins_of(module, PropagateOptions())
     (((),), (('arg0',),))
     """
-    root = module.copy_root()
+    root = program_root(module, options)
     run_on_root(module, root, _passes(root, options)[0])
     return _of_borders(root, module.name)
 
@@ -81,7 +82,7 @@ def follow(module: Module, options: PropagateOptions) -> Followed:
         module: The result of `load`.
         options: How it was propagated.
     """
-    root = module.copy_root()
+    root = program_root(module, options)
     first, rest = _passes(root, options)
     run_on_root(module, root, first)
     inputs, outputs = _of_borders(root, module.name)

@@ -55,3 +55,17 @@ def known_bytes(shape: tuple[int, ...] | None, element: str) -> int:
         return tensor_bytes(shape, element)
     except InvalidModuleError:
         return 0
+
+
+def element_of_hlo(name: str) -> str:
+    """The element type as MLIR writes it.
+
+    >>> [element_of_hlo(name) for name in ("pred", "s32", "u8", "bf16", "c64")]
+    ['i1', 'i32', 'ui8', 'bf16', 'complex<f32>']
+    """
+    if name == "pred":
+        return "i1"
+    if name[0] == "c" and name[1:].isdigit():
+        return f"complex<f{int(name[1:]) // 2}>"
+    signs = {"s": "i", "u": "ui"}
+    return signs[name[0]] + name[1:] if name[0] in signs else name

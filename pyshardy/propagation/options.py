@@ -62,6 +62,8 @@ class PropagateOptions(Options):
         explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
             batching dimensions before propagation.
         view: The form of the program.
+        compiler: The compiler to ask for the form of the program, such as "tpu:v5e:2x4"; the view is then that
+            compiler's own. Empty asks none.
 
     Raises:
         UsageError: A value of the wrong type, or an unknown name.
@@ -83,6 +85,7 @@ class PropagateOptions(Options):
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False
     view: View = View.XLA
+    compiler: str = ""
 
     def with_view(self, view: View | str | None) -> PropagateOptions:
         """The same options with another view; unchanged if `view` is None."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.report.replications import Replication
 from pyshardy.report.summary import JSON_VERSION, mesh_to_json, stages_to_json
 from pyshardy.report.traffic import Traffic
 
@@ -22,6 +23,8 @@ class PartitionSummary:
         stages: Name and seconds of every stage.
         passes: Name and seconds of every pass.
         warnings: The warnings.
+        compiler: The compiler that partitioned it; empty for pyshardy's own partitioner.
+        replications: The tensors that the compiler replicates.
     """
 
     title: str
@@ -31,6 +34,8 @@ class PartitionSummary:
     stages: tuple[tuple[str, float], ...] = ()
     passes: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
+    compiler: str = ""
+    replications: tuple[Replication, ...] = ()
 
     def to_json(self, times: bool = False) -> dict[str, Any]:
         """The summary as JSON-ready data.
@@ -46,5 +51,9 @@ class PartitionSummary:
             "meshes": [{"name": name, **mesh_to_json(mesh)} for name, mesh in self.meshes],
             "traffic": self.traffic.to_json(),
             "warnings": list(self.warnings),
+            **(self._of_compiler() if self.compiler else {}),
             **(timed if times else {}),
         }
+
+    def _of_compiler(self) -> dict[str, Any]:
+        return {"compiler": self.compiler, "replications": [one.to_json() for one in self.replications]}

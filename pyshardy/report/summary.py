@@ -84,6 +84,8 @@ class Summary:
         tensors_replicated: The number of those that are not.
         stages: Name and seconds of every step taken.
         warnings: The warnings.
+        compiler: The compiler that was asked, such as "libtpu 0.0.52 for 8 x v5e (2x4)"; empty for none.
+        replicated: One line on the tensors that it replicates; empty if there are none.
     """
 
     title: str
@@ -94,6 +96,8 @@ class Summary:
     tensors_replicated: int
     stages: tuple[tuple[str, float], ...] = ()
     warnings: tuple[str, ...] = ()
+    compiler: str = ""
+    replicated: str = ""
 
     @property
     def device_count(self) -> int:
@@ -124,6 +128,7 @@ class Summary:
             "tensors_sharded": self.tensors_sharded,
             "tensors_replicated": self.tensors_replicated,
             "warnings": list(self.warnings),
+            **({"compiler": self.compiler} if self.compiler else {}),
             **({"stages": stages_to_json(self.stages)} if times else {}),
         }
 

@@ -19,7 +19,8 @@ _MOST_WARNINGS = 8
 
 def verdict(summary: Summary, traffic: Traffic | None, options: TableOptions, width: int) -> list[Text]:
     """The devices, the bytes before and after, the origin of shardings, the bytes sent, and warnings."""
-    lines = paragraph(_title(summary, options), width, style="bold")
+    lines = paragraph(f"as compiled by {summary.compiler}", width) if summary.compiler else []
+    lines += paragraph(_title(summary, options), width, style="bold")
     if summary.inputs or summary.outputs:
         lines += _totals(summary).lines(width)
     total = summary.tensors_sharded + summary.tensors_replicated
@@ -31,6 +32,8 @@ def verdict(summary: Summary, traffic: Traffic | None, options: TableOptions, wi
         sign = "at least " if traffic.is_lower_bound else ""
         sent = format_bytes(traffic.sent_bytes_per_device)
         lines += paragraph(f"every device sends {sign}{sent} in {sign}{count} collective{'s' * (count != 1)}", width)
+    if summary.replicated:
+        lines += paragraph(summary.replicated, width, style="yellow")
     return lines + _warnings(summary, options, width)
 
 

@@ -16,6 +16,8 @@ from pyshardy.results.edit_base import OUTPUT, Base
 def why_import(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> str | None:
     """The reason why the steps before propagation must run again; None if the edits do not affect them."""
     options = base.sharded.applied
+    if options.compiler:
+        return "the compiler is asked again"
     if len(base.sharded.runs) != 1 or options.dump_directory or options.dedup_functions_fully:
         return "the options ask for it"
     if not base.knows_ports:

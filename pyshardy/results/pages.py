@@ -85,7 +85,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
         summary=propagated.summary,
         why=why,
         traffic=part.traffic,
-        found=explain_collectives(why, part.traffic.collectives),
+        found=explain_collectives(why, part.traffic.collectives, part.answer is not None),
         hints={story.reason: story.hint for story in stories if story.hint},
         memory=_peak(part),
         cost=tuple(figures.items()),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.errors import ShardyError
+from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
@@ -96,7 +96,10 @@ class Partition(ProgramResult):
     @cached_property
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that require it."""
-        return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
+        rows = collectives_of(self.module.root, dict(self.meshes), self.before.name)
+        if self.answer is not None:  # a compiler names the op that it was at
+            rows = [replace(row, cause=(row.op or "").rpartition("/")[2] or None) for row in rows]
+        return Traffic(tuple(rows))
 
     @property
     def _sent(self) -> Traffic:
@@ -123,7 +126,7 @@ class Partition(ProgramResult):
         """The same, with the causes of each."""
         from pyshardy.explain.collectives import explain_collectives
 
-        return explain_collectives(self.why, self.traffic.collectives)
+        return explain_collectives(self.why, self.traffic.collectives, self.answer is not None)
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
@@ -158,6 +161,8 @@ class Partition(ProgramResult):
             stages=self.stages,
             passes=self.passes,
             warnings=self.warnings,
+            compiler="" if self.answer is None else str(self.answer),
+            replications=self.replications,
         )
 
     @property
@@ -170,7 +175,16 @@ class Partition(ProgramResult):
         return self.propagated if engine is Engine.XLA else self
 
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
-        """The per-device program for these devices, or for the interpreter."""
+        """The per-device program for these devices, or for the interpreter.
+
+        Raises:
+            UsageError: A compiler for other devices made the program.
+        """
+        if self.answer is not None:
+            hint = 'leave the compiler out, or engine="xla"'
+            needed = "a program that pyshardy partitioned"
+            got = f"the program of {self.answer}"
+            raise UsageError(f"running {self.title}", got=got, needed=needed, hint=hint)
         if engine is Engine.INTERPRETER:
             from pyshardy.runtime.interpreter import InterpreterExecutable
 
@@ -203,6 +217,8 @@ def finish_partition(
         PassError: The program cannot be partitioned; the error names the op.
         ShardyError: Shardings are on meshes with different numbers of devices.
     """
+    if sharded.options.compiler:
+        return _partitioned_by_compiler(sharded, options, propagation)
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
     before = sharded.before
@@ -228,6 +244,24 @@ def finish_partition(
     write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
+
+
+def _partitioned_by_compiler(
+    sharded: ShardedProgram, options: PartitionOptions, propagation: Propagation | None
+) -> Partition:
+    """The program of one device as a compiler made it.
+
+    Raises:
+        ShardyError: The compiler decided on shardings, and could not partition the program.
+    """
+    from pyshardy.compilers.ask import ask, partitioned_module
+
+    watch = Stopwatch(sharded.stages, sharded.passes)
+    before = sharded.before
+    interface = sharded.interface.on(_meshes_in_use(sharded))
+    with pause_gc(), watch.stage("partition"):
+        module = partitioned_module(ask(before, sharded.options.compiler), before)
+    return Partition(module, sharded, sharded.diagnostics, watch.stages, watch.passes, options, interface, propagation)
 
 
 def _user_partitioners(sharded: ShardedProgram) -> Iterator[Pass]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,8 +25,10 @@ from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
 
 if TYPE_CHECKING:
+    from pyshardy.compilers.answer import Answer
     from pyshardy.frontend.jax_calls import OtherArgumentsError
     from pyshardy.report.page.render import PageFormat
+    from pyshardy.report.replications import Replication
     from pyshardy.report.traffic import Traffic
     from pyshardy.results.edit import Edit
     from pyshardy.results.propagation import Propagation
@@ -100,6 +103,25 @@ class ProgramResult(ABC):
     def diagnostic_texts(self) -> tuple[str, ...]:
         """The diagnostics as text, with places."""
         return tuple(warning_text(message, self.before.name) for message in self.diagnostics)
+
+    @cached_property
+    def answer(self) -> Answer | None:
+        """The answer of the compiler that was asked; None if none was."""
+        compiler = self.propagate_options.compiler
+        if not compiler:
+            return None
+        from pyshardy.compilers.ask import ask
+
+        return ask(self.before, compiler)
+
+    @cached_property
+    def replications(self) -> tuple[Replication, ...]:
+        """The tensors that the compiler gathers whole on every device, as it warns of them; the largest first."""
+        if self.answer is None:
+            return ()
+        from pyshardy.frontend.compiled import replications_of
+
+        return replications_of(self.answer, self.meshes)
 
     @property
     def title(self) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.intern import as_integer
 from pyshardy.frontend.result_shardings import ResultShardings
-from pyshardy.ir.diagnostics import Diagnostics
+from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
 from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
@@ -259,5 +260,18 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
         with watch.stage("write"):
             _ = module.mlir
     write_index(sharded.dumps)
-    messages = (*sharded.diagnostics, *diagnostics.messages)
+    messages = (*sharded.diagnostics, *diagnostics.messages, *_faults(module, sharded))
     return Propagation(module, sharded, messages, watch.stages, watch.passes, traced)
+
+
+def _faults(module: Module, sharded: ShardedProgram) -> Iterator[Diagnostic]:
+    """Warnings of values that are sharded otherwise than the compiler decided, which is a fault of pyshardy."""
+    if not sharded.options.compiler:
+        return
+    from pyshardy.compilers.ask import ask
+    from pyshardy.frontend.compiled import check_with_compiler
+
+    answer = ask(sharded.before, sharded.options.compiler)
+    for found in check_with_compiler(module, answer).differences:
+        where = f"{found.where} is {found.here} here, and {found.in_xla} as compiled by {answer}"
+        yield Diagnostic(Severity.WARNING, f"a fault of pyshardy: {where}; please report it, with this program")

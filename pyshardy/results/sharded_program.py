@@ -11,6 +11,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import Interface
+from pyshardy.frontend.program_root import program_root
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
 from pyshardy.ir.functions import arg_sharding, entry_function, result_count, result_sharding
@@ -163,8 +164,8 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
     diagnostics = Diagnostics()
     with pause_gc():
         with watch.stage("read"), module.context:
-            root = module.copy_root()
-            annotations = Annotations.of(root)
+            annotations = Annotations.of(module.root)
+            root = program_root(module, options)
             if not options.user_priorities:
                 transform_shardings(root, TensorSharding.without_priorities)
             completes_sums = mark_completed_sums(root, module.attrs)

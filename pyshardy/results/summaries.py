@@ -14,6 +14,7 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.report.replications import replications_line
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import Summary, TensorRow, format_shape
 
@@ -40,6 +41,8 @@ def summarize(propagation: Propagation) -> Summary:
         tensors_sharded=sharded,
         tensors_replicated=replicated,
         stages=propagation.stages,
+        compiler="" if propagation.answer is None else str(propagation.answer),
+        replicated=replications_line(propagation.replications),
         warnings=(
             *propagation.diagnostic_texts(),
             *_lost("input", inputs),

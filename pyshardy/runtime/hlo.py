@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
-from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.dtypes import element_of_hlo, tensor_bytes
 from pyshardy.report.traffic import KindTotal
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
@@ -21,7 +21,6 @@ _LISTED = r"\{(?P<listed>[^=]*?)\}(?=[,\s]|$)"
 _MESH = r"mesh\[(?P<mesh>[^\]]*)\](?:, device_ids=\(.*?\))? ?\{(?P<axes>[^}]*)\}"
 _GROUPS = re.compile(rf"replica_groups=(?:{_LISTED}|\[\d+,(?P<size>\d+)\]<=|{_MESH})")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")
-_ELEMENTS = {"pred": "i1", "s": "i", "u": "ui"}
 _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}
 
 
@@ -139,20 +138,7 @@ def _sent(kind: CollectiveKind, type: str, rest: str) -> int | None:
 
 def _bytes(match: re.Match[str]) -> int:
     name, sizes = match[1], tuple(int(size) for size in match[2].split(",") if size)
-    return tensor_bytes(sizes, _element(name))
-
-
-def _element(name: str) -> str:
-    """The element type as MLIR writes it.
-
-    >>> _element("pred"), _element("s32"), _element("u8"), _element("bf16"), _element("c64")
-    ('i1', 'i32', 'ui8', 'bf16', 'complex<f32>')
-    """
-    if name == "pred":
-        return "i1"
-    if name[0] == "c" and name[1:].isdigit():
-        return f"complex<f{int(name[1:]) // 2}>"
-    return _ELEMENTS.get(name[0], name[0]) + name[1:] if name[0] in _ELEMENTS else name
+    return tensor_bytes(sizes, element_of_hlo(name))
 
 
 def _group_size(rest: str) -> int:

@@ -13,14 +13,14 @@ from .hlo_texts import DECIDED, INPUT, write_dump
 
 def test_the_shardings_xla_decided_on(tmp_path: Path) -> None:
     decided = dump_shardings(write_dump(tmp_path))
-    assert decided.path.name == "02.after_propagation.mlir"
+    assert Path(decided.where).name == "02.after_propagation.mlir"
     assert [str(tensor.sharding) for tensor in decided.inputs] == ['<@mesh, [{"data"}, {}]>', "None"]
     assert [str(tensor.sharding) for tensor in decided.outputs] == ['<@mesh, [{"data"}, {}]>']
 
 
 def test_the_last_step_where_that_of_propagation_is_missing(tmp_path: Path) -> None:
     decided = dump_shardings(f"{write_dump(tmp_path, input=INPUT, output=INPUT)}::jit_f")
-    assert decided.path.name == "04.output_module.mlir"
+    assert Path(decided.where).name == "04.output_module.mlir"
     assert str(decided.inputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
 
 

@@ -5,8 +5,9 @@ from jaxlib import _hlo
 
 from pyshardy import api
 from pyshardy.errors import InvalidModuleError
-from pyshardy.frontend.from_hlo import hlo_module_proto, is_hlo_text
+from pyshardy.frontend.from_hlo import is_hlo_text
 from pyshardy.frontend.from_text import load_bytes
+from pyshardy.ir.hlo_proto import hlo_module_proto
 
 from .hlo_texts import FRONTEND, GSPMD, HEAD, NAMED, PLAIN
 

@@ -1,0 +1,166 @@
+"""Asks a compiler what it makes of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.plugins import find_plugin
+from pyshardy.compilers.process import Job, run_job
+from pyshardy.compilers.store import keep, kept, key_of
+from pyshardy.compilers.target import find_target
+from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
+from pyshardy.ir.functions import arg_attrs, main_function, result_attrs, result_count, set_arg_attr, set_result_attr
+from pyshardy.ir.hlo import bytecode_of_hlo_proto
+from pyshardy.ir.hlo_proto import hlo_module_proto
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.read import read_module
+from pyshardy.ir.shardings import module_meshes
+
+TIMEOUT_S = 600.0
+"""The time that a compiler gets by default."""
+_GIVEN = ("sdy.sharding", "mhlo.sharding")
+_NAMES = ("jax.result_info", "jax.buffer_donor", "tf.aliasing_output", "mhlo.memory_kind")
+_INSPECTION = "InspectSharding"
+_STAND_INS = {b"\x12\x05mulhi": b"\x12\x05power"}
+"""Opcodes of libtpu that jaxlib lacks, as fields of a proto, each with another elementwise one of the same length."""
+
+
+def ask(
+    module: Module,
+    compiler: str,
+    *,
+    to_the_end: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    compile_options: tuple[tuple[str, Any], ...] = (),
+) -> Answer:
+    """What a compiler says of a module; from the cache if it was asked before.
+
+    Args:
+        module: The module, as the user annotated it.
+        compiler: The name of the compiler, such as "tpu:v5e:2x4".
+        to_the_end: Whether to compile to the end; else until the program is partitioned.
+        timeout_s: The limit in seconds.
+        compile_options: XLA flags with values.
+
+    Raises:
+        UsageError: The compiler is not installed, or its topology does not fit the program's mesh.
+        ShardyError: It refuses the program, crashes, or takes too long.
+    """
+    root = module.root
+    target = find_target(compiler, _device_count(root))
+    plugin = find_plugin(target.platform)
+    main = main_function(root)
+    inputs = tuple(_is_open(arg_attrs(main, one.index)) for one in main.region.blocks[0].args)
+    outputs = tuple(_is_open(result_attrs(main, index)) for index in range(result_count(main)))
+    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, compile_options, to_the_end)
+    key = key_of(job, plugin)
+    answer = kept(key)
+    if answer is None:
+        answer = run_job(job, plugin, timeout_s)
+        keep(key, answer)
+    return answer
+
+
+def _device_count(root: Op) -> int:
+    """The number of devices of a program's meshes.
+
+    Raises:
+        UsageError: It has no mesh.
+    """
+    counts = {prod(size for _, size in mesh.axes) for mesh in module_meshes(root).values() if mesh.axes}
+    if not counts:
+        needed = "a program with shardings on a mesh"
+        raise UsageError("asking a compiler", got="a program without a mesh", needed=needed, hint="--mesh and --shard")
+    return max(counts)
+
+
+def _is_open(attrs: Any) -> bool:
+    """Whether the compiler may choose the sharding of an input or output, as for `jax.jit` where none is given."""
+    return not any(name in attrs for name in _GIVEN)
+
+
+def _for_compiler(module: Module) -> Module:
+    """The module as JAX would pass it to the compiler."""
+    main = main_function(module.root)
+    is_ready = main.attrs.get("sym_name") == "main" and main.attrs.get("sym_visibility") != "private"
+    if is_ready and not any(map(_is_inspection, walk(module.root))):
+        return module
+    root = module.copy_root()
+    main = main_function(root)
+    main.set_attr("sym_name", "main")
+    main.remove_attr("sym_visibility")
+    for op in [op for op in walk(root) if _is_inspection(op)]:  # it has an address in the process that lowered it
+        op.result.replace_uses(op.operands[0])
+        op.erase()
+    return module.with_root(root)
+
+
+def _is_inspection(op: Op) -> bool:
+    return op.name == "stablehlo.custom_call" and _INSPECTION in str(op.attrs.get("call_target_name"))
+
+
+def given_module(answer: Answer, module: Module) -> Module:
+    """The module that a compiler passed to Shardy, in the context of the user's module and with its names.
+
+    Shardings are still in HLO's notation.
+
+    Args:
+        answer: The answer of the compiler.
+        module: The user's module.
+    """
+    found = _module(answer.given, module, f"what {answer} passed to Shardy")
+    root = found.root
+    main, users = main_function(root), main_function(module.root)
+    for argument, known in zip(main.region.blocks[0].args, users.region.blocks[0].args):
+        argument.location = known.location
+        for name, value in _kept_attrs(arg_attrs(users, known.index)):
+            set_arg_attr(main, argument.index, name, value)
+    for index in range(result_count(users)):
+        for name, value in _kept_attrs(result_attrs(users, index)):
+            set_result_attr(main, index, name, value)
+    return found
+
+
+def partitioned_module(answer: Answer, module: Module) -> Module:
+    """The program of one device that a compiler made, in the context of the user's module.
+
+    Raises:
+        ShardyError: The compiler stopped before.
+    """
+    if answer.partitioned is None:
+        raise ShardyError(
+            "asking a compiler to partition a program",
+            got=answer.error or "no partitioned program in its dump",
+            needed=f"a program that {answer} partitions",
+        )
+    return _module(answer.partitioned, module, f"what {answer} partitioned")
+
+
+def _module(proto: bytes, module: Module, name: str) -> Module:
+    content = hlo_module_proto(proto)
+    assert content is not None
+    for opcode, stand_in in _STAND_INS.items():
+        content = content.replace(opcode, stand_in)
+    bytecode = bytecode_of_hlo_proto(content, name)
+    with module.context:
+        try:
+            parsed = ir.Module.parse(bytecode)
+        except ir.MLIRError as error:
+            raise InvalidModuleError(
+                "reading a module",
+                where=name,
+                got=" ".join(str(error).split()),
+                needed="ops that this jaxlib knows",
+                hint="install a jaxlib as new as the compiler",
+            ) from error
+        return module.with_root(read_module(parsed, module.attrs))
+
+
+def _kept_attrs(attrs: Any) -> Iterator[tuple[str, Any]]:
+    yield from ((name, attrs[name]) for name in _NAMES if name in attrs)

@@ -1,0 +1,152 @@
+"""Runs the process that compiles, with a time limit, and reads what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.plugins import Plugin
+from pyshardy.compilers.target import Target
+from pyshardy.compilers.worker import BEFORE, DECIDED, PARTITIONED, found
+from pyshardy.errors import ShardyError
+
+_DOING = "asking the compiler"
+_LAST_LINES = 3
+"""The number of lines of a log in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A program to compile.
+
+    Attributes:
+        program: The module, as bytecode.
+        target: The compiler and its devices.
+        open_inputs: For each input, whether the compiler may choose its sharding.
+        open_outputs: The same for the outputs.
+        compile_options: XLA flags with values, as for `jax.stages.Lowered.compile`.
+        to_the_end: Whether to compile to the end; else until the program is partitioned.
+    """
+
+    program: bytes
+    target: Target
+    open_inputs: tuple[bool, ...]
+    open_outputs: tuple[bool, ...]
+    compile_options: tuple[tuple[str, Any], ...] = ()
+    to_the_end: bool = False
+
+
+def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
+    """Compile a program in a process of its own.
+
+    Args:
+        job: The program.
+        plugin: The compiler.
+        timeout_s: The limit in seconds.
+
+    Raises:
+        ShardyError: The compiler refuses the program before it decided on shardings, crashes, or takes too long.
+    """
+    with tempfile.TemporaryDirectory(prefix="pyshardy-") as name:
+        folder = Path(name)
+        (folder / "program.mlirbc").write_bytes(job.program)
+        (folder / "job.json").write_text(json.dumps(_facts(job, plugin)))
+        status = _run(folder, timeout_s, f"{plugin.label} for {job.target}")
+        return _read(folder, job, plugin, status)
+
+
+def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
+    target = job.target
+    described = (
+        (files("pyshardy.compilers") / "gpus" / f"{target.chip}.txt").read_text() if target.platform == "cuda" else ""
+    )
+    return {
+        "platform": target.platform,
+        "library": plugin.library,
+        "chip": target.chip,
+        "topology": target.topology,
+        "slices": target.slices,
+        "devices": target.devices,
+        "description": described,
+        "open_inputs": job.open_inputs,
+        "open_outputs": job.open_outputs,
+        "compile_options": job.compile_options,
+        "to_the_end": job.to_the_end,
+    }
+
+
+def _run(folder: Path, timeout_s: float, who: str) -> int:
+    """Run the worker in a folder; return its exit status. No process is left, whatever happens."""
+    command = [sys.executable, "-m", "pyshardy.compilers.worker", str(folder)]
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    with (folder / "log").open("wb") as log:
+        child = subprocess.Popen(  # in a group of its own, to end all that it starts
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+        try:
+            return child.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise ShardyError(
+                _DOING, got=f"no answer of {who} in {timeout_s:g} s", needed="more time", hint="--timeout SECONDS"
+            ) from error
+        finally:
+            if child.returncode is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+
+
+def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
+    """The answer in a folder.
+
+    Raises:
+        ShardyError: There is none, because the compiler refused the program or crashed.
+    """
+    log = (folder / "log").read_text(errors="replace")
+    answer = folder / "answer.json"
+    facts = json.loads(answer.read_text()) if answer.is_file() else {}
+    error = facts.get("error")
+    if not facts:
+        error = f"the process ended with status {status}: {_last(log)}"
+    dump = folder / "dump"
+    given, decided = next(found(dump, BEFORE), None), next(found(dump, DECIDED), None)
+    if given is None or decided is None or (job.to_the_end and error is not None):
+        raise ShardyError(
+            _DOING,
+            got=_one_line(error or "no steps of Shardy in its dump"),
+            needed=f"a program that {plugin.label} compiles for {job.target}",
+            hint="--compiler none does without it",
+        )
+    partitioned, compiled = next(found(dump, *PARTITIONED), None), folder / "compiled.hlo.pb"
+    return Answer(
+        target=job.target,
+        label=plugin.label,
+        given=given.read_bytes(),
+        decided=decided.read_text(),
+        partitioned=None if partitioned is None else partitioned.read_bytes(),
+        log=log,
+        error=None if error is None else _one_line(error),
+        memory=facts.get("memory"),
+        seconds=facts.get("seconds"),
+        compiled=compiled.read_bytes() if compiled.is_file() else None,
+    )
+
+
+def _last(log: str) -> str:
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return "; ".join(lines[-_LAST_LINES:]) or "it wrote nothing"
+
+
+def _one_line(text: str, most: int = 600) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}..."

@@ -1,0 +1,107 @@
+"""Keeps the answers of compilers in a cache folder, by content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.plugins import Plugin
+from pyshardy.compilers.process import Job
+from pyshardy.compilers.target import Target
+from pyshardy.core.intern import register_cache
+
+FOLDER = "PYSHARDY_CACHE_DIR"
+"""The environment variable with the cache folder; if it is empty, nothing is kept."""
+_MOST_BYTES = 1 << 30
+"""The size of the cache: the answers that were not used for longest are deleted."""
+_FORMAT = "1"
+_FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
+_FILES = ("given", "partitioned", "compiled")
+
+
+def key_of(job: Job, plugin: Plugin) -> str:
+    """The name of a job's answer: a hash of everything that the answer depends on."""
+    facts = {
+        "format": _FORMAT,
+        "program": hashlib.sha256(job.program).hexdigest(),
+        "target": asdict(job.target),
+        "plugin": [plugin.label, plugin.library],
+        "open": [job.open_inputs, job.open_outputs],
+        "options": job.compile_options,
+        "to_the_end": job.to_the_end,
+        "flags": {name: os.environ.get(name, "") for name in _FLAGS},
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def kept(key: str) -> Answer | None:
+    """An answer that was kept; None if there is none."""
+    folder = _folder()
+    path = None if folder is None else folder / key
+    if path is None or not (path / "answer.json").is_file():
+        return None
+    try:
+        facts = json.loads((path / "answer.json").read_text())
+        os.utime(path)
+        content = {name: (path / name).read_bytes() if (path / name).is_file() else None for name in _FILES}
+        return Answer(**{**facts, **content, "target": Target(**facts["target"])})
+    except (OSError, ValueError, TypeError, KeyError):  # another process deletes it, or it is not ours
+        return None
+
+
+def keep(key: str, answer: Answer) -> None:
+    """Keep an answer. A cache that cannot be written is left alone."""
+    folder = _folder()
+    if folder is None:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(dir=folder, prefix="new-"))
+        facts = {**{name: getattr(answer, name) for name in Answer.__slots__}, "target": asdict(answer.target)}
+        for name in _FILES:
+            content = facts.pop(name)
+            if content is not None:
+                (new / name).write_bytes(content)
+        (new / "answer.json").write_text(json.dumps(facts))
+        try:
+            new.rename(folder / key)
+        except OSError:  # another process was faster
+            shutil.rmtree(new, ignore_errors=True)
+        _shrink(folder)
+    except OSError:
+        return
+
+
+def forget_answers() -> None:
+    """Delete all answers that are kept."""
+    folder = _folder()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+register_cache(forget_answers)
+
+
+def _folder() -> Path | None:
+    given = os.environ.get(FOLDER)
+    if given == "":
+        return None
+    return (user_cache_path("pyshardy", appauthor=False) if given is None else Path(given)) / "answers"
+
+
+def _shrink(folder: Path) -> None:
+    """Delete the answers that were not used for longest, until the others are small enough."""
+    entries = sorted((path for path in folder.iterdir()), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = 0
+    for path in entries:
+        total += sum(file.stat().st_size for file in path.iterdir())
+        if total > _MOST_BYTES:
+            shutil.rmtree(path, ignore_errors=True)
