@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -13,7 +13,10 @@ from pyshardy.compilers.plugins import find_plugin
 from pyshardy.compilers.process import Job, run_job
 from pyshardy.compilers.store import keep, kept, key_of
 from pyshardy.compilers.target import find_target
+from pyshardy.core.devices import replica_groups
+from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
+from pyshardy.ir.device_groups import is_along_axes, mesh_and_axes
 from pyshardy.ir.functions import arg_attrs, main_function, result_attrs, result_count, set_arg_attr, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto
 from pyshardy.ir.hlo_proto import hlo_module_proto
@@ -139,7 +142,23 @@ def partitioned_module(answer: Answer, module: Module) -> Module:
             got=answer.error or "no partitioned program in its dump",
             needed=f"a program that {answer} partitions",
         )
-    return _module(answer.partitioned, module, f"what {answer} partitioned")
+    found = _module(answer.partitioned, module, f"what {answer} partitioned")
+    with module.context:
+        _use_meshes_of(module_meshes(module.root), found)
+    return found
+
+
+def _use_meshes_of(users: Mapping[str, Mesh], found: Module) -> None:
+    """Express the groups of devices along the user's meshes, or as lists, as a compiler may have meshes of its own."""
+    meshes = module_meshes(found.root)
+    for op in walk(found.root):
+        groups = op.attrs.get("replica_groups")
+        if groups is not None and is_along_axes(groups):
+            name, mesh, axes = mesh_and_axes(groups, meshes)
+            if name is None or users.get(name) != mesh:
+                op.set_attr("replica_groups", found.attrs.device_rows(replica_groups(axes, mesh)))
+    for op in [op for op in found.root.region.block if op.name == "sdy.mesh"]:
+        op.erase()
 
 
 def _module(proto: bytes, module: Module, name: str) -> Module:

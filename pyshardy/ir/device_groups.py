@@ -123,11 +123,7 @@ def grouping(groups: Any, meshes: Mapping[str, Mesh]) -> Grouping:
     if is_along_axes(groups):
         name, mesh, axes = mesh_and_axes(groups, meshes)
         return Grouping(axes, name, axes_size(axes, mesh))
-    return grouping_of_rows(_rows(groups), meshes)
-
-
-def grouping_of_rows(rows: Groups, meshes: Mapping[str, Mesh]) -> Grouping:
-    """The groups of devices of a collective, given as lists of devices; the meshes are those of `grouping`."""
+    rows = _rows(groups)
     found = ((name, axes_of_groups(rows, mesh)) for name, mesh in meshes.items() if mesh.size <= MOST_DEVICES)
     return _simplest(found, max(map(len, rows), default=1))
 

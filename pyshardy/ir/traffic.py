@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
-from pyshardy.ir.device_groups import Grouping, grouping, grouping_of_rows, is_along_axes, mesh_and_axes, moves
+from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
 from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
@@ -44,7 +43,7 @@ class TrafficReader:
 
     def __init__(self, root: Op, meshes: Meshes) -> None:
         self._by_lists = {name: mesh for name, mesh in meshes.items() if mesh.axes}
-        self._by_name = {**meshes, **module_meshes(root)}
+        self._by_name = {**module_meshes(root), **meshes}
         self._groups: dict[Any, Grouping] = {}
 
     def mesh(self, name: str) -> Mesh | None:
@@ -64,12 +63,7 @@ class TrafficReader:
     def _read_groups(self, are_groups: bool, attr: Any) -> Grouping:
         if not are_groups:
             return moves(attr, self._by_lists)
-        if not is_along_axes(attr):
-            return grouping(attr, self._by_lists)
-        name, mesh, axes = mesh_and_axes(attr, self._by_name)
-        if not self._by_lists or name is None or mesh in self._by_lists.values():
-            return grouping(attr, self._by_name)
-        return grouping_of_rows(replica_groups(axes, mesh), self._by_lists)  # a compiler has meshes of its own
+        return grouping(attr, self._by_name if is_along_axes(attr) else self._by_lists)
 
     def sent_bytes(self, op: Op) -> int:
         """Bytes that every device sends per run."""
