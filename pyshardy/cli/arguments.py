@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from pyshardy import __version__
 from pyshardy.cli.completion import SHELLS
+from pyshardy.cli.confirm_command import add_options as add_confirm_options
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.numbers import whole_number
@@ -100,6 +101,13 @@ def _add_cost(commands: Any) -> None:
     _add_propagation_options(cost)
 
 
+def _add_confirm(commands: Any) -> None:
+    text = "compile to the end for devices that need not be there: memory, collectives, what cost had said"
+    confirm = _command(commands, "confirm", text)
+    add_confirm_options(confirm)
+    _add_propagation_options(confirm)
+
+
 def _add_report(commands: Any) -> None:
     report = _command(commands, "report", "write a page: one HTML file that needs no network")
     add_report_options(report)
@@ -143,6 +151,7 @@ _COMMANDS = (
     _add_diff,
     _add_partition,
     _add_cost,
+    _add_confirm,
     _add_report,
     _add_search,
     _add_run,

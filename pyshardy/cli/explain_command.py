@@ -50,11 +50,15 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     with stage("trying other annotations"), naming(source):
         hints = {story.reason: story.hint for story in result.hints()}
         stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
+    with stage("trying constraints with the compiler"), naming(source):
+        remedies = {one.replication: one for one in result.remedies()}
     replications = result.replications
-    lines = [f"{number}. {found}" for number, found in enumerate((*replications, *stories), 1)]
+    told = [f"{found}\n   {remedies[found]}" if found in remedies else str(found) for found in replications]
+    lines = [f"{number}. {text}" for number, text in enumerate((*told, *map(str, stories)), 1)]
     data: dict[str, Any] = {"collectives": [story.to_json() for story in stories]}
     if result.answer is not None:
         lines.insert(0, f"as compiled by {result.answer}")
         data |= {"compiler": str(result.answer), "replications": [found.to_json() for found in replications]}
+        data["remedies"] = [found.to_json() for found in remedies.values()]
     said = lines if stories else [*lines, "no collectives: the devices do not communicate"]
     return data, "\n".join(said)

@@ -7,6 +7,7 @@ pyshardy explain model.mlir "params['w2']"
 pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
+pyshardy confirm model.mlir --compiler tpu:v5e:2x4
 pyshardy report model.mlir -o report.html
 pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
 """
@@ -55,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    os.environ.setdefault(
+        "JAX_PLATFORMS", "cpu"
+    )  # before jax is imported, which else looks for the chips of all plugins
     try:
         arguments, rest = make_parser().parse_known_args(argv)
         if arguments.command == "diff":
@@ -141,6 +145,17 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         print_tables(cost_tables(result.estimate))
     _print_warnings(result.warnings)
     return 0
+
+
+def _confirm(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.confirm_command import confirm
+
+    found = confirm(_load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables())
+    return 1 if found.fits is False else 0
 
 
 def _search(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -317,6 +332,7 @@ _COMMANDS = {
     "diff": _diff,
     "partition": _partition,
     "cost": _cost,
+    "confirm": _confirm,
     "report": _report,
     "search": _search,
     "run": _run,

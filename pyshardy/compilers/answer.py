@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyshardy.compilers.target import Target
 
@@ -50,7 +50,7 @@ class Answer:
         error: Why it stopped; None if it did not have to.
         memory: The bytes per device by kind, of a program that is compiled to the end.
         seconds: The time of the compilation; of one to the end.
-        compiled: The compiled module, as a serialized `HloModuleProto`, of a program that is compiled to the end.
+        compiled: The text of the compiled module, of a program that is compiled to the end.
     """
 
     target: Target
@@ -60,9 +60,9 @@ class Answer:
     partitioned: bytes | None
     log: str
     error: str | None = None
-    memory: Any = None
+    memory: Mapping[str, int] | None = None
     seconds: float | None = None
-    compiled: bytes | None = None
+    compiled: str | None = None
 
     def __str__(self) -> str:
         """Who speaks."""

@@ -158,7 +158,8 @@ def _use_meshes_of(users: Mapping[str, Mesh], found: Module) -> None:
             if name is None or users.get(name) != mesh:
                 op.set_attr("replica_groups", found.attrs.device_rows(replica_groups(axes, mesh)))
     for op in [op for op in found.root.region.block if op.name == "sdy.mesh"]:
-        op.erase()
+        if users.get(op.attrs["sym_name"]) != op.attrs["mesh"]:
+            op.erase()
 
 
 def _module(proto: bytes, module: Module, name: str) -> Module:

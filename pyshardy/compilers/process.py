@@ -127,7 +127,7 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
             needed=f"a program that {plugin.label} compiles for {job.target}",
             hint="--compiler none does without it",
         )
-    partitioned, compiled = next(found(dump, *PARTITIONED), None), folder / "compiled.hlo.pb"
+    partitioned, compiled = next(found(dump, *PARTITIONED), None), folder / "compiled.txt"
     return Answer(
         target=job.target,
         label=plugin.label,
@@ -138,7 +138,7 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
         error=None if error is None else _one_line(error),
         memory=facts.get("memory"),
         seconds=facts.get("seconds"),
-        compiled=compiled.read_bytes() if compiled.is_file() else None,
+        compiled=compiled.read_text() if compiled.is_file() else None,
     )
 
 

@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 30
 """The size of the cache: the answers that were not used for longest are deleted."""
 _FORMAT = "1"
 _FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
-_FILES = ("given", "partitioned", "compiled")
+_FILES = ("given", "partitioned")
 
 
 def key_of(job: Job, plugin: Plugin) -> str:

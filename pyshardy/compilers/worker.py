@@ -45,9 +45,9 @@ def main(folder: Path) -> None:
             threading.Thread(target=_end_when_partitioned, args=(folder,), daemon=True).start()
         started = time.monotonic()
         compiled = _compile(client, devices, (folder / "program.mlirbc").read_bytes(), options)
-        _answer(folder, stage="compiled", seconds=time.monotonic() - started, memory=_memory(compiled))
-        hlo = compiled.hlo_modules()[0].as_serialized_hlo_module_proto()
-        (folder / "compiled.hlo.pb").write_bytes(hlo)
+        seconds = time.monotonic() - started
+        (folder / "compiled.txt").write_text(compiled.hlo_modules()[0].to_string())
+        _answer(folder, stage="compiled", seconds=seconds, memory=_memory(compiled))
     except Exception as error:  # whatever the compiler raises is its answer
         _answer(folder, stage="failed", error=f"{type(error).__name__}: {error}")
     os._exit(0)  # without the time that the libraries take to end

@@ -12,6 +12,7 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.traffic import collectives_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
     from pyshardy.report.values import Values
+    from pyshardy.results.remedies import Remedy
     from pyshardy.runtime.executable import Executable
 
 
@@ -96,10 +98,9 @@ class Partition(ProgramResult):
     @cached_property
     def traffic(self) -> Traffic:
         """Every collective: its kind, axes and bytes, and the op and source line that require it."""
-        rows = collectives_of(self.module.root, dict(self.meshes), self.before.name)
-        if self.answer is not None:  # a compiler names the op that it was at
-            rows = [replace(row, cause=(row.op or "").rpartition("/")[2] or None) for row in rows]
-        return Traffic(tuple(rows))
+        if self.answer is not None:
+            return traffic_by_compiler(self.module, self.meshes)
+        return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
 
     @property
     def _sent(self) -> Traffic:
@@ -150,6 +151,20 @@ class Partition(ProgramResult):
         hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries)) for one in largest]
         return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
 
+    def remedies(self, most: int = 3) -> tuple[Remedy, ...]:
+        """Constraints with which the compiler that partitioned the program does not replicate tensors.
+
+        Each is tried: the compiler is asked again. Nothing is found for a program that no compiler partitioned.
+
+        Args:
+            most: The number of replicated tensors to find constraints for, the largest first.
+        """
+        if not self.replications:
+            return ()
+        from pyshardy.results.remedies import remedies
+
+        return remedies(self, most)
+
     @cached_property
     def summary(self) -> PartitionSummary:
         """The traffic of the program and the time to make it, as plain data."""
@@ -197,6 +212,12 @@ class Partition(ProgramResult):
         """The devices, the bytes held and sent, the warnings, and the collectives, for a `rich` console."""
         summary = replace(self.propagated.summary, stages=self.stages, warnings=self.warnings)
         return partition_tables(summary, self.traffic, options)
+
+
+def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
+    """The collectives of a program that a compiler partitioned; it names the op that it was at."""
+    rows = collectives_of(module.root, dict(meshes), module.name)
+    return Traffic(tuple(replace(row, cause=(row.op or "").rpartition("/")[2] or None) for row in rows))
 
 
 def finish_partition(

@@ -108,7 +108,13 @@ def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterato
 
 
 def _result_type(type: str) -> str:
-    """The result part of the type of an op that starts a collective; the operands come first in this type."""
+    """The result part of the type of an op that starts a collective; the operands come first in this type.
+
+    >>> _result_type("(f32[8], f32[64])"), _result_type("((f32[8], s8[2]), (f32[64], s8[16]))")
+    ('f32[64]', 'f32[64], s8[16]')
+    """
+    if type.startswith("(("):
+        return type[type.index("), (") + len("), (") :].partition(")")[0]
     shapes = _SHAPE.findall(type)
     name, sizes = shapes[1] if len(shapes) > 1 else shapes[0]
     return f"{name}[{sizes}]"

@@ -1,0 +1,52 @@
+"""`pyshardy confirm`: compiles a program to the end for devices that need not be there."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from pyshardy.cli.files import naming
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+    from pyshardy.propagation.options import PropagateOptions
+    from pyshardy.report.confirmation import Confirmation
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only this command has."""
+    text = "how long the compiler may take, in seconds (default 600)"
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600.0, help=text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a number of seconds")
+    return value
+
+
+def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> Confirmation:
+    """What the compiler makes of the program.
+
+    Raises:
+        UsageError: No compiler is named.
+        ShardyError: The compiler refuses the program, crashes, or takes too long.
+    """
+    from pyshardy.api import propagate
+    from pyshardy.confirming import confirm
+
+    if not options.compiler:
+        needed = "--compiler tpu:v5e:2x4, cuda:h100 or cpu"
+        raise UsageError("reading the command line", got="no compiler", needed=needed)
+    with naming(arguments.source):
+        with stage("partitioning"):
+            result = propagate(module, options)
+        with stage(f"compiling for {options.compiler}, which takes seconds to minutes"):
+            return confirm(result, timeout_s=arguments.timeout)
