@@ -20,6 +20,8 @@ def detours(
     A partitioner that replicates a tensor to go from one to the other may know every single step. Axes that come split
     first, and axes that go leave last, so that little is sent. Shardings that do not divide the shape are left out.
 
+    Nothing is found where one sharding has parts of axes that overlap axes of the other.
+
     Args:
         before: The sharding that the tensor has.
         after: The sharding that it gets.
@@ -33,7 +35,10 @@ def detours(
     [['<@m, [{"y"}, {"x"}, {}]>'], ['<@m, [{}, {"y"}, {"x"}]>']]
     """
     start, end = before.dim_axes, after.dim_axes
-    ordered = sorted({axis for axes in (*start, *end) for axis in axes}, key=lambda axis: _stage(axis, start, end))
+    axes = dict.fromkeys(axis for axes in (*start, *end) for axis in axes)
+    if any(one != other and one.overlaps(other) for one in axes for other in axes):  # parts of an axis beside the whole
+        return []
+    ordered = sorted(axes, key=lambda axis: _stage(axis, start, end))
     found: list[list[TensorSharding]] = []
     for order in (ordered, _with_moves_reversed(ordered, start, end)):
         states = [dims for dims in _states(start, end, order) if dims not in (start, end)]

@@ -1,10 +1,11 @@
-"""Finds constraints with which a compiler does not replicate a tensor, by asking it again."""
+"""Finds constraints with which a compiler does not replicate tensors, by asking it again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from pyshardy.compilers.ask import ask, partitioned_module
 from pyshardy.core.mesh import Mesh
@@ -16,96 +17,152 @@ from pyshardy.ir.causes import scope_of
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.traffic import frames_of
-from pyshardy.report.places import user_place
+from pyshardy.report.places import format_place, user_place
 from pyshardy.report.replications import Replication
 from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.reshard.detours import detours
 from pyshardy.results.partition import Partition, traffic_by_compiler
+from pyshardy.transforms.source_values import SourceValue, constrained, source_values
 
 _CONSTRAINT = "sdy.sharding_constraint"
 _GRADIENT = "transpose("
 _LESS = 0.5
-"""A remedy removes at least this fraction of the replicated bytes."""
+"""A remedy removes at least this fraction of the bytes of its tensor."""
+_SENT = 0.8
+"""Or every device sends at most this fraction of the bytes."""
+_WORDS = 1.05
+"""A remedy of several constraints has to send less by this factor than one of a single constraint."""
+_MOST_TRIES = 8
+"""The most ways to try per tensor."""
+_MOST_SHOWN = 3
+"""The number of constraints in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Constraints with which a compiler goes from one sharding to another without replicating the tensor, as tried.
+    """Constraints with which a compiler does not replicate a tensor, as tried.
 
     Attributes:
         replication: The tensor that is replicated without them.
-        shardings: What `with_sharding_constraint` gets, in order.
+        constraints: Pairs of a place in the source, in words, and the sharding for `with_sharding_constraint` there.
         sent_bytes: The bytes that every device sends, before and after.
         replicated_bytes: The bytes of all tensors that are gathered whole on every device, before and after.
     """
 
     replication: Replication
-    shardings: tuple[TensorSharding, ...]
+    constraints: tuple[tuple[str, TensorSharding], ...]
     sent_bytes: tuple[int, int]
     replicated_bytes: tuple[int, int]
 
     def __str__(self) -> str:
-        steps = ", then ".join(f"jax.lax.with_sharding_constraint(x, {format_sharding(one)})" for one in self.shardings)
-        sent = " to ".join(map(format_bytes, self.sent_bytes))
-        whole = " to ".join(map(format_bytes, self.replicated_bytes))
-        return (
-            f"to avoid it: {steps}, where x is the result of {self.replication.name}. "
-            f"Tried: what every device sends falls from {sent}, and what is gathered whole from {whole}"
+        shown = [
+            f"jax.lax.with_sharding_constraint(..., {format_sharding(sharding)}) {place}"
+            for place, sharding in self.constraints[:_MOST_SHOWN]
+        ]
+        left = len(self.constraints) - _MOST_SHOWN
+        steps = "; ".join([*shown, *([f"and {left} more alike"] if left > 0 else [])])
+        sent, whole = (
+            " instead of ".join(map(format_bytes, reversed(pair))) for pair in (self.sent_bytes, self.replicated_bytes)
         )
+        return f"what helps: {steps}. Tried: every device sends {sent}, and {whole} is gathered whole"
 
     def to_json(self) -> dict[str, Any]:
         """The remedy as JSON-ready data."""
         return {
             "instruction": self.replication.instruction,
-            "constraints": [sharding_to_json(one) for one in self.shardings],
+            "constraints": [{"where": place, **sharding_to_json(sharding)} for place, sharding in self.constraints],
             "sent_bytes": list(self.sent_bytes),
             "replicated_bytes": list(self.replicated_bytes),
         }
 
 
+class _Try(NamedTuple):
+    """A program with constraints, and what they are."""
+
+    module: Module
+    constraints: tuple[tuple[str, TensorSharding], ...]
+
+
 def remedies(part: Partition, most: int = 3) -> tuple[Remedy, ...]:
     """For each of the largest tensors that a compiler replicates, the constraints that avoid it best.
+
+    One remedy may be for several tensors: where it leaves none that is replicated, no other is looked for.
 
     Args:
         part: A program that a compiler partitioned.
         most: The number of tensors to try.
     """
     name, mesh = next((name, mesh) for name, mesh in part.meshes.items() if mesh.axes)
-    found = []
-    for replication in part.replications[:most]:
-        tried = [one for one in _tried(part, replication, name, mesh) if _is_worth(one)]
+    found: list[Remedy] = []
+    seen: set[Any] = set()
+    for replication in part.replications:
+        key = replication.op, replication.place, replication.shape, replication.before, replication.after
+        if len(seen) == most or (found and not found[-1].replicated_bytes[1]):
+            break
+        if key in seen:
+            continue
+        seen.add(key)
+        tries = islice(_tries(part.before, replication, name, mesh), _MOST_TRIES)
+        tried = [one for one in (_tried(part, replication, one) for one in tries) if one is not None and _is_worth(one)]
         if tried:
-            found.append(min(tried, key=lambda one: (one.replicated_bytes[1], one.sent_bytes[1], len(one.shardings))))
+            found.append(min(tried, key=_price))
     return tuple(found)
 
 
 def _is_worth(remedy: Remedy) -> bool:
     (before, after), (sent, sends) = remedy.replicated_bytes, remedy.sent_bytes
-    return before - after >= _LESS * remedy.replication.bytes and sends < sent
+    return sends < sent and (before - after >= _LESS * remedy.replication.bytes or sends <= _SENT * sent)
 
 
-def _tried(part: Partition, replication: Replication, name: str, mesh: Mesh) -> Iterator[Remedy]:
-    """The ways from the sharding before to the one after, each tried with the compiler."""
+def _price(remedy: Remedy) -> float:
+    return remedy.sent_bytes[1] * (1 if len(remedy.constraints) == 1 else _WORDS)
+
+
+def _tried(part: Partition, replication: Replication, one: _Try) -> Remedy | None:
+    """What the compiler makes of a program with constraints; None if it refuses it."""
+    try:
+        answer = ask(one.module, part.propagate_options.compiler)
+        traffic = traffic_by_compiler(partitioned_module(answer, one.module), part.meshes)
+    except ShardyError:
+        return None
+    sent = part.traffic.sent_bytes_per_device, traffic.sent_bytes_per_device
+    whole = [sum(found.bytes for found in side) for side in (part.replications, replications_of(answer, part.meshes))]
+    return Remedy(replication, one.constraints, sent, (whole[0], whole[1]))
+
+
+def _tries(module: Module, replication: Replication, name: str, mesh: Mesh) -> Iterator[_Try]:
+    """Programs with constraints that may avoid a replication: one axis at a time, or one sharding throughout."""
     before, after = replication.before, replication.after
-    if before is None or after is None or _GRADIENT in (replication.op or ""):
+    if before is None or after is None:
         return
-    sent, whole = part.traffic.sent_bytes_per_device, sum(one.bytes for one in part.replications)
-    for way in detours(before, after, mesh, replication.shape):
-        shardings = [one.with_mesh(name) for one in way]
-        module = _with_constraints(part.before, replication, shardings)
-        if module is None:
-            return
-        try:
-            answer = ask(module, part.propagate_options.compiler)
-            traffic = traffic_by_compiler(partitioned_module(answer, module), part.meshes)
-        except ShardyError:
-            continue
-        then = sum(one.bytes for one in replications_of(answer, part.meshes))
-        yield Remedy(replication, tuple(way), (sent, traffic.sent_bytes_per_device), (whole, then))
+    if replication.op is not None and _GRADIENT not in replication.op:
+        for way in detours(before, after, mesh, replication.shape):
+            detour = _with_constraints(module, replication, [one.with_mesh(name) for one in way])
+            if detour is not None:
+                yield detour
+    alike = [one for one in source_values(module.root) if one.shape == replication.shape]
+    here = [one for one in alike if replication.place is not None and _place(one)[:2] == replication.place[:2]]
+    sets = [values for values in (here, alike[:1], alike) if values]
+    distinct = [values for place, values in enumerate(sets) if values not in sets[:place]]
+    for values in distinct:
+        for sharding in (before, after):
+            wanted = sharding.with_mesh(name)
+            places = tuple((f"around the expression at {_columns(value)}", sharding) for value in values)
+            yield _Try(constrained(module, [(value, wanted) for value in values]), places)
 
 
-def _with_constraints(module: Module, replication: Replication, shardings: Sequence[TensorSharding]) -> Module | None:
-    """The user's module with constraints on a tensor; None if it is not found there."""
+def _place(value: SourceValue) -> tuple[str, int, int]:
+    return value.span.file, value.span.line, value.span.column
+
+
+def _columns(value: SourceValue) -> str:
+    span = value.span
+    end = f"{span.end_column}" if span.end_line == span.line else f"line {span.end_line}, {span.end_column}"
+    return f"{format_place(_place(value))}, columns {span.column} to {end}"
+
+
+def _with_constraints(module: Module, replication: Replication, shardings: Sequence[TensorSharding]) -> _Try | None:
+    """The user's module with constraints on a tensor, one after the other; None if it is not found there."""
     root = module.copy_root()
     makers = [op for op in walk(root) if _makes(op, replication, module.name)]
     for op in makers:
@@ -115,7 +172,8 @@ def _with_constraints(module: Module, replication: Replication, shardings: Seque
             constraint.insert_after(last)
             value.replace_other_uses(constraint)
             value, last = constraint.result, constraint
-    return module.with_root(root) if makers else None
+    where = f"on the result of {replication.name}"
+    return _Try(module.with_root(root), tuple((where, one) for one in shardings)) if makers else None
 
 
 def _makes(op: Op, replication: Replication, name: str) -> bool:
