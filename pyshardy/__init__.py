@@ -86,6 +86,7 @@ _EXPORTS = {
     "run": "running",
     "run_pipeline": "passes.pipeline",
     "search": "searching",
+    "set_user_code": "report.places",
     "shard_alike": "frontend.jax_ops",
     "to_gspmd": "core.gspmd",
     "to_torch": "core.placements",

@@ -227,9 +227,18 @@ def _command(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
     parser.add_argument("--dump-to", metavar="DIR", help=text)
     text = "accept ops of dialects that jaxlib does not know, in generic form"
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help=text)
+    _add_user_code_options(parser)
     text = "read the file in a separate process: for untrusted bytecode, which may crash MLIR's reader"
     parser.add_argument("--isolate", action="store_true", help=text)
     return parser
+
+
+def _add_user_code_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("source lines")
+    text = "count a package as a library, so that lines are those of its callers, like maxtext (may be repeated)"
+    group.add_argument("--library", action="append", default=[], metavar="PACKAGE", help=text)
+    text = "count a package as your own code, so that lines are in it, like flax.linen (may be repeated)"
+    group.add_argument("--user-code", action="append", default=[], metavar="PACKAGE", help=text)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

@@ -37,6 +37,7 @@ from pyshardy.cli.diff_command import take_other
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import count_lines, print_json, print_tables, print_text, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
+from pyshardy.report.places import user_code_of
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -67,7 +68,8 @@ def _main(argv: Sequence[str] | None) -> int:
             refuse_unknown(arguments, rest)
         if getattr(arguments, "source", None) == EXAMPLE:
             refuse_for_example(arguments)
-        with _dumping_to(getattr(arguments, "dump_to", None)):
+        user_code = user_code_of(getattr(arguments, "user_code", ()), getattr(arguments, "library", ()))
+        with user_code, _dumping_to(getattr(arguments, "dump_to", None)):
             return _COMMANDS[arguments.command](arguments, rest)
     except ShardyError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -36,6 +36,7 @@ class CollectiveCost:
         count: How many run.
         sent_bytes_per_device: The bytes that every device sends.
         seconds: The time they take if nothing else runs.
+        ops: The names that JAX gave the ops which need them.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class CollectiveCost:
     count: int
     sent_bytes_per_device: int
     seconds: float
+    ops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,7 @@ def _rows(
     counted: list[Counted], seconds_of: Callable[[Traffic], float], topology: Topology
 ) -> tuple[CollectiveCost, ...]:
     found: dict[tuple[Any, ...], CollectiveCost] = {}
+    ops: dict[tuple[Any, ...], dict[str, None]] = {}
     for entry in counted:
         traffic, place = entry.op.traffic, entry.op.place
         assert traffic is not None
@@ -228,6 +231,8 @@ def _rows(
         names = [network.name for network in topology.hardware.networks]
         networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
         key = (traffic.kind, axes, networks, source, cause)
+        if place is not None and place.scope is not None:
+            ops.setdefault(key, {})[place.scope] = None
         sent, seconds = entry.sent_bytes, entry.times * seconds_of(traffic)
         if key in found:
             row = found[key]
@@ -239,7 +244,8 @@ def _rows(
             )
         else:
             found[key] = CollectiveCost(traffic.kind, axes, networks, source, cause, entry.times, sent, seconds)
-    return tuple(sorted(found.values(), key=lambda row: -row.seconds))
+    rows = (replace(row, ops=tuple(ops.get(key, ()))) for key, row in found.items())
+    return tuple(sorted(rows, key=lambda row: -row.seconds))
 
 
 def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> str:

@@ -19,9 +19,10 @@ def cell_name(file: str) -> str | None:
 
 
 def file_name(file: str) -> str:
-    """A file without its directories, or the cell of a notebook.
+    """A file without its directories, or the cell of a notebook; for the file of a package itself, with the package.
 
-    >>> file_name("src/model.py")
-    'model.py'
+    >>> file_name("src/model.py"), file_name("/x/site-packages/mymodel/__init__.py")
+    ('model.py', 'mymodel/__init__.py')
     """
-    return cell_name(file) or PurePath(file).name
+    path = PurePath(file)
+    return cell_name(file) or ("/".join(path.parts[-2:]) if path.name == "__init__.py" else path.name)

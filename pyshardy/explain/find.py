@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from pathlib import PurePath
 
+from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.explain.cells import cell_name, file_name
@@ -50,7 +51,8 @@ def nearest(subject: Subject, wanted: str) -> list[str]:
     known = list(dict.fromkeys(subject.names.values()))
     for label in _labels(subject):
         if label is not None:
-            known += [name for name in (_line(label), named_scope(label), short_scope(label)) if name]
+            scopes = scope_path(label.scope), named_scope(label), short_scope(label)
+            known += [name for name in (_line(label), *scopes) if name]
     known = list(dict.fromkeys(known))
     close = get_close_matches(wanted, known, n=5, cutoff=0.5)
     inside = [name for name in known if wanted.lower() in name.lower()]
@@ -95,5 +97,4 @@ def _is_named(label: Label, wanted: str) -> bool:
     )
     if wanted in own:
         return True
-    scope = label.scope or ""
-    return "/" in wanted and f"/{wanted}/" in f"/{scope}/"
+    return "/" in wanted and any(f"/{wanted}/" in f"/{scope}/" for scope in (label.scope, scope_path(label.scope)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from pyshardy.core.scopes import OF_JAX, scope_path, user_scopes
 from pyshardy.explain.cells import file_name
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
@@ -21,16 +20,8 @@ _REGIONS = {
     "stablehlo.optimization_barrier": "barrier",
     "func.func": "function",
 }
-_OF_JAX = frozenset(
-    (
-        "while", "body", "cond", "closed_call", "core_call", "checkpoint", "remat", "rematted_computation",
-        "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "pjit",
-    )
-)  # fmt: skip
-"""Scopes and functions that JAX adds."""
 _FAR = 4
 """The number of ops to go back in search of a source line."""
-_WRAPPER = re.compile(r"\w+\((.*)\)")
 
 
 def short_scope(label: Label) -> str:
@@ -51,23 +42,8 @@ def named_scope(label: Label) -> str | None:
     >>> named_scope(Label("stablehlo.dot_general", "jit(step)/jvp(mlp)/dot_general"))
     'mlp'
     """
-    scopes = user_scopes(label)
+    scopes = user_scopes(label.scope)
     return scopes[-1] if scopes else None
-
-
-def user_scopes(label: Label) -> list[str]:
-    """The user-defined scopes in the name that JAX gave an op, outermost first.
-
-    >>> user_scopes(Label("stablehlo.dot_general", "jit(step)/decoder/while/body/transpose(jvp(mlp))/dot_general"))
-    ['decoder', 'mlp']
-    """
-    found = []
-    for part in (label.scope or "").split("/")[:-1]:
-        while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
-            part = inner[1]
-        if part and "(" not in part and "->" not in part and part not in _OF_JAX:
-            found.append(part)
-    return found
 
 
 def is_gradient(label: Label) -> bool:
@@ -113,8 +89,8 @@ class Names:
             return self._edge(op)
         if label.name == "func.return":
             return "the return"
-        inside = named_scope(label) or (label.function or "").rpartition(".")[2]
-        is_name = inside and not inside.startswith("<") and inside not in _OF_JAX and label.name not in _REGIONS
+        inside = scope_path(label.scope) or (label.function or "").rpartition(".")[2]
+        is_name = inside and not inside.startswith("<") and inside not in OF_JAX and label.name not in _REGIONS
         gradient = is_gradient(label)
         scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
         found = f"`{short_scope(label)}`{scope}{place_text(label)}"

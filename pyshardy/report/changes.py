@@ -78,6 +78,7 @@ class CollectiveChange:
         axes: The mesh axes along which devices communicate; None if the groups do not follow mesh axes.
         cause: Their cause, such as "reshard of operand 1 of stablehlo.dot_general".
         place: The line of the user's program that needs them.
+        ops: The names that JAX gave the ops which need them.
         count_before: The old number of runs.
         count_after: The new number of runs.
         bytes_before: The old bytes that every device sent for all of them.
@@ -88,6 +89,7 @@ class CollectiveChange:
     axes: tuple[str, ...] | None
     cause: str | None
     place: SourcePlace | None
+    ops: tuple[str, ...]
     count_before: int
     count_after: int
     bytes_before: int
@@ -106,6 +108,7 @@ class CollectiveChange:
             "axes": None if self.axes is None else [axis_to_json(axis) for axis in self.axes],
             "cause": self.cause,
             "place": None if self.place is None else list(self.place),
+            "ops": list(self.ops),
             "count_before": self.count_before,
             "count_after": self.count_after,
             "bytes_before": self.bytes_before,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from pyshardy.core.scopes import scope_path
 from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.places import format_place
@@ -13,6 +14,8 @@ from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.report.traffic import CollectiveGroup, CollectiveRow, KindTotal, Traffic
 
 _ColumnOfGroups = tuple[Column, Callable[[CollectiveGroup], Cell]]
+_SHORT_SCOPES = 2
+"""The innermost scopes that a narrow table shows."""
 _KIND_COLUMNS = Column("kind"), Column("count", is_number=True), Column("bytes sent", is_number=True)
 
 
@@ -32,8 +35,9 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
         (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
         (Column("because of", rank=3, wraps=True), lambda group: cause_cell(group.first.cause)),
         (Column("source", rank=1), lambda group: _source(group.first)),
-        (Column("on one device", rank=4), lambda group: _before_and_after(group.first)),
-        (Column("op", rank=5), lambda group: Cell(_ops(group))),
+        (Column("in", rank=4), lambda group: scope_cell(row.op for row in group.rows)),
+        (Column("on one device", rank=5), lambda group: _before_and_after(group.first)),
+        (Column("op", rank=6), lambda group: Cell(_ops(group))),
     )
 
 
@@ -41,6 +45,19 @@ def cause_cell(cause: str | None) -> Cell:
     """What made a collective necessary, in full and short."""
     cause = cause or "the op itself"
     return Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", ""))
+
+
+def scope_cell(ops: Iterable[str | None]) -> Cell:
+    """The user's scopes around ops, such as flax's modules, in full and short.
+
+    Args:
+        ops: The names that JAX gave the ops.
+
+    >>> scope_cell(f"jit(step)/jvp(decoder)/layers_{layer}/mlp/dot_general" for layer in range(4)).text
+    'decoder/layers_0..3/mlp'
+    """
+    paths = [path for path in map(scope_path, dict.fromkeys(ops)) if path is not None]
+    return Cell(_one_of(paths), short=_one_of("/".join(path.split("/")[-_SHORT_SCOPES:]) for path in paths))
 
 
 def _source(row: CollectiveRow) -> Cell:
@@ -69,8 +86,11 @@ def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
 
 def _ops(group: CollectiveGroup) -> str:
     """The name of the ops of a group: a folded name, or that of the first."""
-    names = list(dict.fromkeys(row.op for row in group.rows if row.op is not None))
-    folded = fold([(name, None) for name in names])
+    return _one_of(row.op for row in group.rows if row.op is not None)
+
+
+def _one_of(names: Iterable[str]) -> str:
+    folded = fold([(name, None) for name in dict.fromkeys(names)])
     if not folded:
         return ""
     return folded[0].name + (f" and {len(folded) - 1} more" if len(folded) > 1 else "")

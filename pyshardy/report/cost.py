@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pyshardy.costing.estimate import CollectiveCost, Estimate
 from pyshardy.costing.peak import LiveValue
-from pyshardy.report.collective_table import cause_cell
+from pyshardy.report.collective_table import cause_cell, scope_cell
 from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import SourcePlace, format_place
@@ -195,6 +195,7 @@ _COLLECTIVES: tuple[tuple[Column, Callable[[CollectiveCost], Cell]], ...] = (
     (Column("over", rank=3), lambda row: Cell(row.networks)),
     (Column("because of", rank=4, wraps=True), lambda row: cause_cell(row.cause)),
     (Column("source", rank=2), lambda row: _place(row.source)),
+    (Column("in", rank=5), lambda row: scope_cell(row.ops)),
 )
 _LIVE: tuple[tuple[Column, Callable[[_Group], Cell]], ...] = (
     (Column("name"), lambda group: Cell(group[0])),

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pyshardy.core.text import format_bytes
 from pyshardy.report.changes import Change, CollectiveChange
+from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import TableOptions
@@ -40,6 +41,7 @@ _COLLECTIVE_COLUMNS = (
     Column("bytes after", is_number=True),
     Column("because of", rank=3, wraps=True),
     Column("source", rank=2),
+    Column("in", rank=4),
 )
 _TOTAL_COLUMNS = (Column("on one device"), *(Column(one, is_number=True) for one in ("before", "after", "difference")))
 
@@ -132,6 +134,7 @@ def _collectives(changes: Sequence[CollectiveChange], notation: Notation) -> Tab
                 Cell(format_bytes(change.bytes_after) if change.count_after else ""),
                 Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", "")),
                 Cell(format_place(change.place), short=format_place(change.place, only_name=True)),
+                scope_cell(change.ops),
             )
         )
     return Table("collectives", _COLLECTIVE_COLUMNS, rows)

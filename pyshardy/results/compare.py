@@ -14,10 +14,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.explain.names import named_scope, place_text, short_scope
+from pyshardy.explain.names import place_text, short_scope
 from pyshardy.explain.subject import Label
 from pyshardy.frontend.decided import is_laid_out_alike
 from pyshardy.frontend.explained import label_of
@@ -140,7 +141,7 @@ def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
 
 def value_name(label: Label) -> str:
     """The name of the result of an op in a table."""
-    scope = named_scope(label)
+    scope = scope_path(label.scope)
     return f"`{short_scope(label)}`" + (f" in `{scope}`" if scope else "") + place_text(label)
 
 
@@ -338,6 +339,7 @@ def _collective_change(before: Sequence[CollectiveRow], after: Sequence[Collecti
         axes=first.axes,
         cause=first.cause,
         place=first.place,
+        ops=tuple(dict.fromkeys(row.op for row in (*before, *after) if row.op is not None)),
         count_before=sum(row.times for row in before),
         count_after=sum(row.times for row in after),
         bytes_before=sum(row.total_bytes for row in before),

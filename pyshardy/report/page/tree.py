@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from pyshardy.explain.names import user_scopes
+from pyshardy.core.scopes import user_scopes
 from pyshardy.explain.subject import Label
 from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material
@@ -84,7 +84,7 @@ def path_of(label: Label, has_phases: bool) -> list[tuple[str, int]]:
     scope = label.scope or ""
     phase = _PHASES[1] if _BACKWARD in scope else _PHASES[0] if "jvp(" in scope else _PHASES[2]
     functions = [part for part in (label.function or "").split(".") if part and not part.startswith("<")]
-    names = user_scopes(label) or functions[-1:]
+    names = user_scopes(label.scope) or functions[-1:]
     path = [(name, SCOPE) for name in ([phase] if has_phases else []) + names]
     line = "no source line" if label.file is None else f"{PurePath(label.file).name}:{label.line}"
     return [*path, (line, LINE)]

@@ -18,7 +18,15 @@ from pyshardy.report.specs import Notation
 ROWS, COLUMNS = parse_sharding('<@m, [{"x"}, {}]>'), parse_sharding('<@m, [{}, {"x"}]>')
 WEIGHT = Change("input", "w", (8, 8), "f32", ROWS, COLUMNS, 1, 1, 128, 64)
 CAME = CollectiveChange(
-    "all_gather", ('"x"',), "reshard of operand 0 of stablehlo.dot_general", ("f.py", 3, 4), 0, 2, 0, 96
+    "all_gather",
+    ('"x"',),
+    "reshard of operand 0 of stablehlo.dot_general",
+    ("f.py", 3, 4),
+    ("jit(f)/mlp/dot_general",),
+    0,
+    2,
+    0,
+    96,
 )
 DIFFERENCE = Difference(
     (WEIGHT,), (Total("inputs", 128, 64),), (2, 3), "by hand", lambda: Talk((CAME,), (Total("sent", 0, 96),))

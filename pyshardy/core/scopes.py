@@ -1,0 +1,38 @@
+"""The scopes in the names that JAX gives to ops."""
+
+from __future__ import annotations
+
+import re
+
+OF_JAX = frozenset(
+    (
+        "while", "body", "cond", "closed_call", "core_call", "checkpoint", "remat", "rematted_computation",
+        "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "pjit",
+    )
+)  # fmt: skip
+"""Scopes and functions that JAX adds."""
+_WRAPPER = re.compile(r"\w+\((.*)\)")
+
+
+def user_scopes(name: str | None) -> list[str]:
+    """The user-defined scopes in the name of an op, outermost first; modules of flax are such scopes.
+
+    >>> user_scopes("jit(step)/decoder/while/body/transpose(jvp(mlp))/dot_general")
+    ['decoder', 'mlp']
+    """
+    found = []
+    for part in (name or "").split("/")[:-1]:
+        while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
+            part = inner[1]
+        if part and "(" not in part and "->" not in part and part not in OF_JAX:
+            found.append(part)
+    return found
+
+
+def scope_path(name: str | None) -> str | None:
+    """The user-defined scopes in the name of an op as a path; None if there are none.
+
+    >>> scope_path("jit(step)/jvp(decoder)/mlp/dot_general"), scope_path("jit(step)/dot_general")
+    ('decoder/mlp', None)
+    """
+    return "/".join(user_scopes(name)) or None
