@@ -132,6 +132,8 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--check", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "largest |a-b|/(1+|b|) allowed (default: as much as rounding does in this program)"
     run.add_argument("--tolerance", type=_tolerance, help=text)
+    text = "also say how large errors are, and which errors the comparison would miss"
+    run.add_argument("--details", action="store_true", help=text)
     _add_table_options(run)
     _add_partition_options(run)
     _add_propagation_options(run)

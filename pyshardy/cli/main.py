@@ -280,12 +280,10 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     else:
         command = shlex.join([program(), "show", arguments.source, *rest])
         options = table_options(arguments)
-        said = comparison_texts(found.differences, arguments.tolerance, arguments.all)
+        said = comparison_texts(found.differences, arguments.tolerance, arguments.all, arguments.details)
         more = next_lines(rest) if arguments.source == EXAMPLE else []
         head = run_command.tables(found, command, replace(options, most_rows=0))
         rows = rows_beside(count_lines(head, said) + len(more) + _LINES_AROUND_ROWS)
-        if not rows:
-            said = comparison_texts(found.differences, arguments.tolerance, arguments.all, is_brief=True)
         print_tables(run_command.tables(found, command, replace(options, most_rows=rows)))
         print_text(*said)
         print("\n".join(more), end="\n" * bool(more))

@@ -70,28 +70,36 @@ def comparison_texts(
     differences: Sequence[OutputDifference] | None,
     tolerance: float | None,
     unfold: bool = False,
-    is_brief: bool = False,
+    details: bool = False,
 ) -> list[str]:
-    """The outputs that differ, those on which the comparison has little or no verdict, and the largest error.
+    """That all outputs agree; else the outputs that differ or cannot be judged, and the largest error.
 
     Args:
         differences: The distance of every output; None if unknown.
         tolerance: The largest error that is allowed; None if the effect of rounding decides.
         unfold: Whether to name all such outputs, not only the worst.
-        is_brief: Whether to leave out outputs that agree.
+        details: Whether to say in any case how large errors are, and which errors would go unnoticed.
     """
     if not differences:
         return []
     values = [difference.verdict(tolerance).value for difference in differences]
+    if not details and set(values) == {"agree"}:
+        return [_agreement(differences, tolerance)]
     texts = []
     for value, most in (("differ", _MOST_REMARKS), ("cannot tell", _MOST_REMARKS), ("agree", 1)):
-        if not (is_brief and value == "agree"):
+        if details or value != "agree":
             found = [difference for difference, verdict in zip(differences, values) if verdict == value]
             texts += _remarks(value, found, tolerance, None if unfold else most)
     counts = {"differ": values.count("differ"), "cannot be judged": values.count("cannot tell")}
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     count = f"{len(differences)} output{'s' * (len(differences) > 1)}"
     return [*texts, f"compared {count} with one device: {said or 'all agree'}; {_largest(differences, tolerance)}"]
+
+
+def _agreement(differences: Sequence[OutputDifference], tolerance: float | None) -> str:
+    count, allowed = len(differences), _tolerance(differences, tolerance)
+    outputs = f"all {count} outputs equal" if count > 1 else "the output equals"
+    return f"{outputs} one device's within {'rounding' if allowed is None else f'the tolerance {allowed:g}'}"
 
 
 def _remarks(verdict: str, differences: list[OutputDifference], tolerance: float | None, most: int | None) -> list[str]:

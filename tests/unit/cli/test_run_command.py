@@ -80,9 +80,10 @@ def test_a_file_runs_and_agrees_with_one_device(cli: Cli) -> None:
     found = cli("run", MLP)
     assert (found.status, found.err) == (0, "")
     assert found.out.startswith("function @main on 8 devices: data=4, model=2\n")
+    assert found.verdict == "the output equals one device's within rounding"
     assert re.fullmatch(
         r"compared 1 output with one device: all agree; largest error \S+ in result \(0\.\d+ times the rounding error\)",
-        found.verdict,
+        cli("run", MLP, "--details").verdict,
     )
     timed = cli("run", MLP, "--times").out
     time = " ".join(timed[timed.index("\ntime: read ") :].split())  # it may be broken into lines
@@ -131,15 +132,21 @@ def test_the_tolerance_decides(
     (tmp_path / "in.mlir").write_text(NEGATE)
     found = cli("run", tmp_path / "in.mlir", "--tolerance", tolerance)
     assert found.status == status
-    assert ("1 differ" if status else "all agree") in found.verdict
+    agrees = f"the output equals one device's within the tolerance {float(tolerance):g}"
+    assert (
+        found.verdict.startswith("compared 1 output with one device: 1 differ; ")
+        if status
+        else (found.verdict == agrees)
+    )
 
 
 def test_a_result_that_is_exact_agrees_without_tolerance(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.mlir").write_text(NEGATE)
     found = cli("run", tmp_path / "in.mlir", "--tolerance", "0")
     assert found.status == 0
+    assert found.verdict == "the output equals one device's within the tolerance 0"
     expected = "compared 1 output with one device: all agree; largest error 0 in result (relative 0, tolerance 0)"
-    assert found.verdict == expected
+    assert cli("run", tmp_path / "in.mlir", "--tolerance", "0", "--details").verdict == expected
 
 
 @pytest.fixture
@@ -268,8 +275,10 @@ def test_inputs_that_do_not_fit_are_refused(
 def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
     found = cli("run", *EXAMPLE)
     assert (found.status, found.err) == (0, "")
-    said = " ".join(found.out.split())
-    assert re.search(r" compared 11 outputs with one device: all agree; largest error \S+ in result\[", said)
+    *_, before, verdict, _, _, _, _ = found.out.splitlines()
+    assert (before, verdict) == ("", "all 11 outputs equal one device's within rounding")
+    sources = {row["source"].partition(":")[0] for row in tables_in(found.out)["largest collectives"]}
+    assert sources == {"transformer.py"}
     rows = {row["name"]: row for row in tables_in(found.out)["inputs that are sharded"]}
     row = rows["params['layers'][0]['w2']"]
     assert (row["sharding"], row["given by"]) == ("P('model')", "params['layers'][0]['w1']")
@@ -289,7 +298,7 @@ def test_the_example_fits_a_screen(height: int, monkeypatch: pytest.MonkeyPatch)
     assert max(map(len, lines[:-3])) <= 80  # the last lines hold the sizes that are given here
     assert len(lines) + 2 <= height  # the command that `make` shows, and the next prompt
     assert ("inputs that are sharded" in text) == (height == 50)
-    assert "compared 104 outputs with one device: all agree" in text
+    assert "all 104 outputs equal one device's within rounding" in text
 
 
 def test_the_example_ends_with_what_to_try_next(cli: Cli) -> None:
@@ -399,7 +408,7 @@ def test_a_process_gets_as_many_devices_as_the_mesh_has_unless_told(flags: str, 
         assert f"got {devices} devices, needed 8" in found.stderr
     else:
         assert found.stderr == ""
-        assert "compared 1 output with one device: all agree" in found.stdout
+        assert "the output equals one device's within rounding" in found.stdout
 
 
 def test_of_chaos_nothing_is_said(cli: Cli, put: Put) -> None:

@@ -52,13 +52,14 @@ def test_the_worst_output_decides(differences: list[OutputDifference], tolerance
 @pytest.mark.parametrize(
     ("differences", "tolerance", "text"),
     [
-        ([AGREES], None, "compared 1 output with one device: all agree; largest error 1e-06 in a (0.8 times the "
-                         "rounding error)\n"),
+        ([AGREES], None, "the output equals one device's within rounding\n"),
+        ([AGREES, BLUNT, EXACT], None, "all 3 outputs equal one device's within rounding\n"),
+        ([DIFFERS], 0.25, "the output equals one device's within the tolerance 0.25\n"),
+        ([OutputDifference("a", 0.5, 0.0)] * 2, None, "all 2 outputs equal one device's within the tolerance 0.001\n"),
+        ([AGREES, BLUNT, DIFFERS], None, "output b: error 0.5\ncompared 3 outputs with one device: 1 differ; largest "
+                                         "error 0.5 in b (1.2e+02 times the rounding error)\n"),
         ([AGREES, DIFFERS], None, "output b: error 0.5\ncompared 2 outputs with one device: 1 differ; largest error 0.5 "
                                   "in b (1.2e+02 times the rounding error)\n"),
-        ([AGREES, BLUNT], None, "output c: rounding alone moves it by 1%; an error below 0.06 of a single value, or 0.006 "
-                                "of all values would go unnoticed\ncompared 2 outputs with one device: all agree; "
-                                "largest error 0.01 in c (1 times the rounding error)\n"),
         ([DIFFERS, CHAOTIC], None, "output b: error 0.5\noutput d: cannot tell: rounding alone moves it by 200%\ncompared "
                                    "2 outputs with one device: 1 differ, 1 cannot be judged; largest error 0.5 in b (1.2e+02 "
                                    "times the rounding error)\n"),
@@ -67,8 +68,6 @@ def test_the_worst_output_decides(differences: list[OutputDifference], tolerance
         ([OutputDifference("a", 3.0, 0.5), OutputDifference("b", 4.0, 0.0), CHAOTIC], 0.25,
          "output a: error 3\noutput d: error 1\ncompared 3 outputs with one device: 2 differ; largest error 4 in b "
          "(relative 0.5, tolerance 0.25)\n"),
-        ([OutputDifference("a", 0.5, 0.0)], None, "compared 1 output with one device: all agree; largest error 0.5 in a "
-                                            "(relative 0, tolerance 0.001)\n"),
         ([], None, ""),
         (None, None, ""),
     ],
@@ -77,9 +76,25 @@ def test_what_is_said(differences: list[OutputDifference], tolerance: float | No
     assert comparison_texts(differences, tolerance) == text.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("differences", "text"),
+    [
+        ([AGREES], "compared 1 output with one device: all agree; largest error 1e-06 in a (0.8 times the rounding "
+                   "error)\n"),
+        ([AGREES, BLUNT], "output c: rounding alone moves it by 1%; an error below 0.06 of a single value, or 0.006 "
+                          "of all values would go unnoticed\ncompared 2 outputs with one device: all agree; "
+                          "largest error 0.01 in c (1 times the rounding error)\n"),
+        ([OutputDifference("a", 0.5, 0.0)], "compared 1 output with one device: all agree; largest error 0.5 in a "
+                                            "(relative 0, tolerance 0.001)\n"),
+    ],
+)  # fmt: skip
+def test_what_is_said_in_detail(differences: list[OutputDifference], text: str) -> None:
+    assert comparison_texts(differences, None, details=True) == text.splitlines()
+
+
 def remarks(differences: list[OutputDifference], unfold: bool = False) -> list[str]:
     """What is said of single outputs."""
-    *texts, last = comparison_texts(differences, None, unfold)
+    *texts, last = comparison_texts(differences, None, unfold, details=True)
     assert last.startswith("compared")
     return texts
 
@@ -99,10 +114,10 @@ def test_of_outputs_in_which_errors_go_unnoticed_one_is_named() -> None:
     assert more == "2 more outputs have a similar remark; --all shows them"
 
 
-def test_a_short_screen_hears_nothing_of_outputs_that_agree() -> None:
-    assert len(comparison_texts([CHAOTIC, DIFFERS], None, is_brief=True)) == 3
+def test_what_outputs_that_agree_would_hide_is_a_detail() -> None:
+    assert [len(comparison_texts([CHAOTIC, DIFFERS], None, details=details)) for details in (False, True)] == [3, 3]
     blunt = OutputDifference("c", 0.01, 0.005, 1.0, noise(0.03))
-    assert [len(comparison_texts([blunt], None, is_brief=brief)) for brief in (False, True)] == [2, 1]
+    assert [len(comparison_texts([blunt], None, details=details)) for details in (False, True)] == [1, 2]
 
 
 def test_what_is_not_known_is_null() -> None:
