@@ -8,7 +8,8 @@ module that JAX passes to XLA.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os.path import isdir
 from pathlib import Path
@@ -19,6 +20,7 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.from_text import read_bytes
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
+from pyshardy.ir.strings import argument_name
 
 SEPARATOR = "::"
 """The separator between the directory and the name of a module."""
@@ -26,6 +28,8 @@ _INPUT = "00.input_module.mlir"
 _DECIDED = ("02.after_propagation.mlir", "04.output_module.mlir")
 _BEFORE = (".before_optimizations.txt", ".before_optimizations.hlo.pb")
 _PARAMETER = re.compile(r'^ .*? parameter\((\d{1,6})\).*?metadata=\{[^}]*?op_name="((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_OF_LIBTPU = re.compile(r"\.cl_\d+$")
+"""The version of libtpu, which it appends to the names of most of the files that it dumps."""
 _HINT = 'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=shardy-xla", set before jax is imported'
 
 
@@ -76,12 +80,26 @@ def is_dump(source: str | Path) -> bool:
 
 def dumped_modules(directory: Path) -> dict[str, DumpedModule]:
     """The modules in a dump by name."""
-    shardy = {path.name: path for path in (directory / "shardy").glob("*") if path.is_dir()}
+    shardy = _by_name({path.name: path for path in (directory / "shardy").glob("*") if path.is_dir()})
     hlo = {path.name.removesuffix(end): path for end in reversed(_BEFORE) for path in directory.glob(f"*{end}")}
-    mlir = {path.parent.name: path for path in directory.glob("*/module.mlir")}
+    hlo, mlir = _by_name(hlo), _by_name({path.parent.name: path for path in directory.glob("*/module.mlir")})
     names = sorted({*shardy, *hlo, *mlir})
     found = {name: DumpedModule(name, shardy.get(name), hlo.get(name), mlir.get(name)) for name in names}
     return {name: module for name, module in found.items() if module.source is not None}
+
+
+def _by_name(paths: Mapping[str, Path]) -> dict[str, Path]:
+    """Files by the names of modules, without the number that libtpu appends, unless several modules would be one.
+
+    >>> list(_by_name({"module_0000.jit_f.cl_1014260217": Path("f.txt")}))
+    ['module_0000.jit_f']
+    """
+    short = Counter(map(_short, paths))
+    return {name if short[_short(name)] > 1 else _short(name): path for name, path in paths.items()}
+
+
+def _short(name: str) -> str:
+    return _OF_LIBTPU.sub("", name)
 
 
 def choose(directory: Path, name: str | None = None) -> DumpedModule:
@@ -100,7 +118,8 @@ def choose(directory: Path, name: str | None = None) -> DumpedModule:
             hint = f"{directory}{SEPARATOR}{next(iter(found))}, module=..., or --module"
             raise UsageError(doing, got=f"several modules: {listed}", needed="the name of one", hint=hint)
         return next(iter(found.values()))
-    wanted = [module for key, module in found.items() if key == name or key.endswith("." + name)]
+    ends = tuple({name, _short(name)})
+    wanted = [module for key, module in found.items() if key in ends or key.endswith(tuple(f".{end}" for end in ends))]
     if len(wanted) != 1:
         got = f"no module '{name}'" if not wanted else f"several modules '{name}'"
         raise UsageError(doing, got=got, needed=f"one of {listed}")
@@ -158,6 +177,6 @@ def _with_names(module: Module, names: Sequence[str | None]) -> Module:
         return module
     with module.context:
         for argument, name in zip(arguments, names):
-            if name is not None and not isinstance(argument.location, ir.NameLoc):
+            if name is not None and argument_name(argument.location, argument.index) == f"arg{argument.index}":
                 argument.location = ir.Location.name(name)
     return module.with_root(root)

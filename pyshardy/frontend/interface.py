@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
-
-from jaxlib.mlir import ir
 
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh, device_count
@@ -16,7 +13,7 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING, arg_attrs, entry_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import location_name, shown, string_value
+from pyshardy.ir.strings import argument_name, result_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def input_tensors(root: Op) -> list[InterfaceTensor]:
     """The tensors that the main function takes, without tokens."""
     main = entry_function(root)
     return [
-        InterfaceTensor(_arg_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
+        InterfaceTensor(argument_name(arg.location, arg.index), arg.index, arg.type.shape, arg.type.element,
              arg_attrs(main, arg.index).get(SHARDING))
         for arg in main.region.blocks[0].args
         if arg.type.shape is not None
@@ -92,19 +89,6 @@ def output_tensors(root: Op) -> list[InterfaceTensor]:
     for index, value in enumerate(returned):
         if value.type.shape is not None:
             attrs = result_attrs(main, index)
-            name = _result_name(attrs.get("jax.result_info"), index, len(returned))
+            name = result_name(attrs.get("jax.result_info"), index, len(returned))
             tensors.append(InterfaceTensor(name, index, value.type.shape, value.type.element, attrs.get(SHARDING)))
     return tensors
-
-
-def _arg_name(location: Any, index: int) -> str:
-    """The name of an argument from its location, where JAX writes it."""
-    name = location_name(location)
-    return f"arg{index}" if name is None else shown(name)
-
-
-def _result_name(info: Any, index: int, count: int) -> str:
-    name = shown(string_value(info)) if isinstance(info, ir.StringAttr) else ""
-    if name:
-        return name if name.startswith("result") else f"result{name}"
-    return "result" if count == 1 else f"result[{index}]"

@@ -28,7 +28,7 @@ from pyshardy.ir.nodes import Value, ValueType
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
-from pyshardy.ir.strings import location_name, shown, string_value
+from pyshardy.ir.strings import argument_name, result_name
 from pyshardy.ir.traffic import COLLECTIVES, TrafficReader, frames_of
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.report.places import user_place
@@ -318,10 +318,9 @@ def _body_names(node: Node) -> tuple[str, ...]:
 def input_of(main: Node, arg: Value) -> Input:
     """The description of an argument of the main function."""
     attrs = arg_attrs(main, arg.index)
-    name = location_name(arg.location)
     alias = attrs.get(_ALIAS)
     return Input(
-        f"arg{arg.index}" if name is None else shown(name),
+        argument_name(arg.location, arg.index),
         None if alias is None else int(getattr(alias, "value", alias)),
         alias is not None or _DONOR in attrs,
     )
@@ -329,8 +328,4 @@ def input_of(main: Node, arg: Value) -> Input:
 
 def output_name(main: Node, index: int, count: int) -> str:
     """The name of a result of the main function; `count` is the number of its results."""
-    info = result_attrs(main, index).get("jax.result_info")
-    text = "" if info is None else shown(string_value(info))
-    if text:
-        return text if text.startswith("result") else f"result{text}"
-    return "result" if count == 1 else f"result[{index}]"
+    return result_name(result_attrs(main, index).get("jax.result_info"), index, count)

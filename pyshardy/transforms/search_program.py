@@ -19,7 +19,7 @@ from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.run_counts import run_counts
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import location_name, shown, string_value
+from pyshardy.ir.strings import argument_name, result_name
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families
@@ -121,10 +121,9 @@ def _inputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tupl
         shape, element = arg.type.shape, arg.type.element
         if shape is None:
             continue
-        name = location_name(arg.location)
         attrs = arg_attrs(main, arg.index)
         donated = "tf.aliasing_output" in attrs or "jax.buffer_donor" in attrs
-        text = f"arg{arg.index}" if name is None else shown(name)
+        text = argument_name(arg.location, arg.index)
         value, size = value_of.get(arg.index, NO_VALUE), known_bytes(shape, element)
         found.append(InputFact(text, value, shape, element, size, donated, attrs.get(SHARDING)))
     return tuple(found)
@@ -140,19 +139,11 @@ def _outputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tup
     found = []
     for place, value in enumerate(returned):
         if value.type.shape is not None:
-            name = _result_name(main, place, len(returned))
+            name = result_name(result_attrs(main, place).get("jax.result_info"), place, len(returned))
             size = known_bytes(value.type.shape, value.type.element)
             number = value_of.get(place, NO_VALUE)
             found.append(OutputFact(name, number, value.type.shape, value.type.element, size))
     return tuple(found)
-
-
-def _result_name(main: Op, index: int, count: int) -> str:
-    info = result_attrs(main, index).get("jax.result_info")
-    text = "" if info is None else shown(string_value(info))
-    if text:
-        return text if text.startswith("result") else f"result{text}"
-    return "result" if count == 1 else f"result[{index}]"
 
 
 def _element_bytes(index: ProgramIndex) -> list[float]:

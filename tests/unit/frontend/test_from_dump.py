@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from pyshardy import api
 from pyshardy.errors import UsageError
+from pyshardy.frontend.decided import compare, dump_shardings
 from pyshardy.frontend.from_dump import argument_names, dumped_modules, is_dump, split_source
 
-from .hlo_texts import GSPMD, INPUT, write_dump
+from .hlo_texts import DECIDED, GSPMD, INPUT, NAMED, write_dump
 
 OUTPUT = '<@mesh, [{"data"}, {}]>'
 
@@ -42,6 +44,39 @@ def test_one_of_several_modules(tmp_path: Path) -> None:
     ):
         assert "@jit_g" in module.text()
     assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f", "module_0001.jit_g"]
+
+
+@pytest.mark.parametrize(
+    "name", [None, "jit_f", "module_0000.jit_f", "jit_f.cl_1014260217", "module_0000.jit_f.cl_1014260217"]
+)
+def test_a_dump_of_libtpu_is_one_module(name: str | None, tmp_path: Path) -> None:
+    """It appends its version to the names of some files, and not to others."""
+    write_dump(tmp_path, "module_0000.jit_f", input=INPUT, decided=DECIDED)
+    write_dump(tmp_path, "module_0000.jit_f.cl_1014260217", hlo=NAMED, mlir=INPUT)
+    assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f"]
+    result = api.propagate(api.load(tmp_path, module=name))
+    assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
+    assert not compare(result.module, dump_shardings(tmp_path, name)).differences
+
+
+def test_dumps_of_two_versions_of_libtpu_are_two_modules(tmp_path: Path) -> None:
+    write_dump(tmp_path, "module_0000.jit_f.cl_1", hlo=NAMED)
+    write_dump(tmp_path, "module_0000.jit_f.cl_2", hlo=NAMED)
+    assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f.cl_1", "module_0000.jit_f.cl_2"]
+    with pytest.raises(UsageError, match=r"got several modules: module_0000\.jit_f\.cl_1, module_0000\.jit_f\.cl_2"):
+        api.load(tmp_path)
+
+
+def test_names_that_xla_made_up_are_no_names(tmp_path: Path) -> None:
+    hlo = (
+        re.sub(r', metadata=\{op_name="(x|params)[^}]*\}', "", NAMED)
+        .replace("x.1", "Arg_0.47")
+        .replace("w.1", "Arg_1.5")
+    )
+    assert "Arg_0.47" in hlo and 'op_name="x"' not in hlo
+    for content, expected in ((hlo, ["arg0", "arg1"]), (NAMED, ["x", "params['w']"])):
+        result = api.propagate(api.load(content))
+        assert [tensor.name for tensor in result.inputs] == expected
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pyshardy.ir.causes import cause_of, scope_of, with_cause
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.strings import (
+    argument_name,
     check_names,
     is_utf8,
     location_name,
@@ -33,6 +34,24 @@ TEXTS = {"a": '"a"', "": '""', "é": r'"\C3\A9"', "\udcff": r'"\FF"', 'a"\udc80\
 def _context() -> Iterator[None]:
     with make_context(allow_unregistered_dialects=True):
         yield
+
+
+@pytest.mark.parametrize(
+    ("location", "index", "name"),
+    [
+        ('loc("x")', 0, "x"),
+        ('loc("params[\'w\']"("f.py":3:4))', 1, "params['w']"),
+        ("loc(unknown)", 1, "arg1"),
+        ('loc("f.py":3:4)', 1, "arg1"),
+        ('loc("Arg_1.47")', 1, "arg1"),
+        ('loc("Arg_1")', 1, "arg1"),
+        ('loc("Arg_1.47")', 2, "Arg_1.47"),
+        ('loc("Arg_1.w")', 1, "Arg_1.w"),
+    ],
+)
+def test_names_of_arguments(location: str, index: int, name: str) -> None:
+    found = ir.Attribute.parse(location)
+    assert argument_name(ir.Location.from_attr(found), index) == name
 
 
 @pytest.mark.parametrize("text", TEXTS)
