@@ -15,7 +15,7 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import element_bits
-from pyshardy.ir.functions import main_function, result_sharding, return_op
+from pyshardy.ir.functions import result_sharding, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
@@ -70,7 +70,7 @@ def make_subject(
     given_inputs, given_outputs = given
     names: dict[int, str] = {}
     annotated: set[int] = set()
-    main = _main_of(index.ops)
+    main = index.main
     for number, value in enumerate(index.values):
         if isinstance(value, FunctionResultPlace):
             if value.function is not main:
@@ -96,12 +96,6 @@ def make_subject(
         grouped=grouped,
         erased=frozenset(propagated.erased),
     )
-
-
-def _main_of(ops: Iterable[Op]) -> Op | None:
-    """The main function among the ops of a run; None if there is none."""
-    modules = (op.parent_op for op in ops if op.name == "func.func")
-    return next((main_function(module) for module in modules if module is not None), None)
 
 
 def _final(

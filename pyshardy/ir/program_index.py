@@ -11,7 +11,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.graph.program import OpKind
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.dataflow import BARRIER, EDGES
-from pyshardy.ir.functions import RULE, SHARDING, set_arg_shardings, set_result_shardings
+from pyshardy.ir.functions import RULE, SHARDING, main_function, set_arg_shardings, set_result_shardings
 from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
 from pyshardy.ir.shared_attributes import SharedChanges
@@ -46,6 +46,12 @@ class ProgramIndex:
     kind_of: Sequence[int]
     unknown: list[Op]
     has_rules: bool
+
+    @property
+    def main(self) -> Op | None:
+        """The main function; None if there is none."""
+        modules = (op.parent_op for op in self.ops if op.name == "func.func")
+        return next((main_function(module) for module in modules if module is not None), None)
 
     def store_rules(self) -> None:
         """Write the rules onto the ops that have one of their own, that is, not onto edges and barriers."""

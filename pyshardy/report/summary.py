@@ -4,15 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyshardy.core.mesh import Mesh, device_count
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes as format_bytes
-from pyshardy.report.specs import sharding_to_json
+from pyshardy.report.specs import axis_to_json, sharding_to_json
 
 JSON_VERSION = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
+
+
+class Undivided(NamedTuple):
+    """A dimension that has fewer axes than propagation gave it: inputs and outputs have even shards.
+
+    Attributes:
+        dimension: The dimension.
+        wanted: The axes that propagation gave it.
+        kept: Those of them, from the first on, that divide it; the last may be a part of an axis.
+    """
+
+    dimension: int
+    wanted: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The dimension as JSON-ready data."""
+        return {
+            "dimension": self.dimension,
+            "wanted": list(map(axis_to_json, self.wanted)),
+            "kept": list(map(axis_to_json, self.kept)),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +52,7 @@ class TensorRow:
         bytes_per_device_before: The bytes of a shard under the user's own annotation.
         is_inferred: Whether propagation gave the sharding, not the user.
         origins: The annotations that its axes come from, such as "params['w1']", if known.
+        undivided: The dimensions that would have more axes if these divided them.
     """
 
     name: str
@@ -42,6 +65,7 @@ class TensorRow:
     bytes_per_device_before: int
     is_inferred: bool
     origins: tuple[str, ...] = ()
+    undivided: tuple[Undivided, ...] = ()
 
     @property
     def is_split(self) -> bool:
@@ -68,6 +92,7 @@ class TensorRow:
             "bytes_per_device_before": self.bytes_per_device_before,
             "given_by": self.given_by or None,
             "origins": list(self.origins),
+            "undivided": [one.to_json() for one in self.undivided],
         }
 
 

@@ -6,12 +6,16 @@ input, output and collective follow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from pyshardy.report.collective_table import collectives_table, kinds_table
+from pyshardy.report.folding import fold
 from pyshardy.report.given_by import ShortNames
 from pyshardy.report.layout import Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions
+from pyshardy.report.specs import format_axis
 from pyshardy.report.summary import Summary
 from pyshardy.report.tensor_table import tensor_table
 from pyshardy.report.traffic import CollectiveGroup, Traffic
@@ -19,6 +23,9 @@ from pyshardy.report.verdict import stage_times, verdict
 
 _MOST_GROUPS = 3
 """The number of the largest collectives to show in a summary."""
+_EVEN = "inputs and outputs have even shards"
+_MOST_NOTES = 4
+"""The number of notes on dimensions that axes do not divide to show by default."""
 _FEWEST_GROUPS = 2
 """The number if there is little room."""
 
@@ -33,9 +40,30 @@ def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
             if rows:
                 table = tensor_table(title, rows, options, len(summary.meshes) > 1, shorten)
                 found += [Text(), *table.lines(width)]
-        return found + stage_times(summary, options, width)
+        return found + _undivided(summary, options, width) + stage_times(summary, options, width)
 
     return Page(lines)
+
+
+def _undivided(summary: Summary, options: TableOptions, width: int) -> list[Text]:
+    """The axes that inputs and outputs lack as these do not divide them; of annotated ones, a warning says so."""
+    rows = [row for row in (*summary.inputs, *summary.outputs) if row.bytes_per_device <= row.bytes_per_device_before]
+    lost = [(row.name, (one, row.shape[one.dimension])) for row in rows for one in row.undivided]
+    folded = fold(lost)
+    most = len(folded) if options.unfold or len(folded) == _MOST_NOTES + 1 else _MOST_NOTES
+    found: list[Text] = []
+    for name, members in folded[:most]:
+        (dimension, wanted, kept), size = lost[members[0]][1]
+        is_split = f"split only along {_axes(kept, options)}" if kept else "whole"
+        because = f"its {size} elements do not divide evenly by {_axes(wanted, options)}, and {_EVEN}"
+        found += paragraph(f"note: dimension {dimension} of {name} is {is_split}: {because}", width, style="yellow")
+    if len(folded) > most:
+        found += paragraph(f"and {len(folded) - most} more such notes: --all shows them", width, style="yellow")
+    return [Text(), *found] if found else []
+
+
+def _axes(axes: Sequence[str], options: TableOptions) -> str:
+    return " and ".join(format_axis(axis, options.notation) for axis in axes)
 
 
 def run_tables(summary: Summary, traffic: Traffic | None, more: str, options: TableOptions = DEFAULTS) -> Page:

@@ -13,13 +13,16 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import walk
+from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.replications import replications_line
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import Summary, TensorRow, format_shape
+from pyshardy.report.summary import Summary, TensorRow, Undivided, format_shape
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
+
+_ByPosition = dict[int, TensorSharding | None]
 
 
 def summarize(propagation: Propagation) -> Summary:
@@ -31,8 +34,11 @@ def summarize(propagation: Propagation) -> Summary:
                 is_sharded = _splits(get_sharding(result))
                 sharded, replicated = sharded + is_sharded, replicated + (not is_sharded)
     given, meshes = propagation.sharded.annotations, propagation.meshes
-    inputs = tuple(_row(tensor, given.inputs[tensor.index], given.meshes, meshes) for tensor in propagation.inputs)
-    outputs = tuple(_row(tensor, given.outputs[tensor.index], given.meshes, meshes) for tensor in propagation.outputs)
+    sides = zip((propagation.inputs, propagation.outputs), (given.inputs, given.outputs), _at_borders(propagation))
+    inputs, outputs = (
+        tuple(_row(one, annotated[one.index], wanted.get(one.index), given.meshes, meshes) for one in tensors)
+        for tensors, annotated, wanted in sides
+    )
     return Summary(
         title=propagation.title,
         meshes=tuple((name, mesh) for name, mesh in meshes.items() if mesh.axes),
@@ -59,8 +65,36 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
             yield f"{side} {row.name} is split less than annotated: {sharding} divides {shape} evenly"
 
 
+def _at_borders(propagation: Propagation) -> tuple[_ByPosition, _ByPosition]:
+    """The shardings that propagation gave to inputs and outputs, before these got even shards, by position."""
+    inputs: _ByPosition = {}
+    outputs: _ByPosition = {}
+    for _, places, propagated, _ in propagation.sharded.runs[-1:]:
+        main = places.main
+        for value, sharding in zip(places.values, propagated.shardings):
+            if isinstance(value, FunctionResultPlace):
+                if value.function is main:
+                    outputs[value.result] = sharding
+            elif main is not None and value.owner is main.region.blocks[0]:
+                inputs[value.index] = sharding
+    return inputs, outputs
+
+
+def _undivided(sharding: TensorSharding | None, wanted: TensorSharding | None) -> Iterator[Undivided]:
+    """What a sharding lacks of the one that propagation gave."""
+    if sharding is None or wanted is None:
+        return
+    for dimension, (kept, before) in enumerate(zip(sharding.dims, wanted.dims)):
+        if kept.axes != before.axes:
+            yield Undivided(dimension, tuple(map(str, before.axes)), tuple(map(str, kept.axes)))
+
+
 def _row(
-    tensor: InterfaceTensor, given: TensorSharding | None, meshes_before: Mapping[str, Mesh], meshes: Mapping[str, Mesh]
+    tensor: InterfaceTensor,
+    given: TensorSharding | None,
+    wanted: TensorSharding | None,
+    meshes_before: Mapping[str, Mesh],
+    meshes: Mapping[str, Mesh],
 ) -> TensorRow:
     local = _local_shape(tensor, tensor.sharding, meshes)
     shapes = tensor.shape, local, _local_shape(tensor, given, meshes_before)
@@ -78,6 +112,7 @@ def _row(
         bytes_per_device=per_device,
         bytes_per_device_before=before,
         is_inferred=_splits(tensor.sharding) and not _splits(given),
+        undivided=tuple(_undivided(tensor.sharding, wanted)),
     )
 
 

@@ -104,6 +104,7 @@ def test_a_summary_as_json_is_structured() -> None:
         "bytes_per_device_before": 8192,
         "given_by": "propagation",
         "origins": [],
+        "undivided": [],
     }
 
 
