@@ -27,7 +27,7 @@ def test_exports() -> None:
         "constrain", "cost", "diff", "draw", "from_gspmd", "from_torch", "initialize_distributed", "jit", "load",
         "load_file", "load_plan", "load_text", "local_shape", "parse_mesh", "parse_sharding", "partition",
         "propagate", "propagation_barrier", "register_partitioner", "register_rule", "rule_of", "run", "run_pipeline",
-        "search", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
+        "search", "set_user_code", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
     ]  # fmt: skip
 
 

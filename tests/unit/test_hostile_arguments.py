@@ -77,6 +77,13 @@ def registered(partitioner: Any) -> None:
         pyshardy.register_partitioner(None)
 
 
+def with_user_code(user_code: Any, library: Any) -> None:
+    try:
+        pyshardy.set_user_code(user_code, library)
+    finally:
+        pyshardy.set_user_code()
+
+
 CALLS = {
     "AxisRef": Good(pyshardy.AxisRef, ("x", 1, 2)),
     "DimSharding": Good(pyshardy.DimSharding, (["x"],), {"priority": 1}),
@@ -113,6 +120,7 @@ CALLS = {
     "rule_of": Good(pyshardy.rule_of, (SPEC, False)),
     "run": Good(lambda a, **k: pyshardy.run(PARTITION, a, **k), (np.ones((8, 4), np.float32),), {"engine": None}),
     "run_pipeline": Good(pyshardy.run_pipeline, (MODULE, "sdy-close-shardings")),
+    "set_user_code": Good(with_user_code, ("flax.linen", ["maxtext"])),
     "unregister_rule": Good(lambda name: name == "@" or pyshardy.unregister_rule(name), ("@",)),
     "explain": Good(RESULT.explain, ("a",)),
     "after_priority": Good(RESULT.after_priority, (0,)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,12 @@ def test_every_number_of_a_chip_has_a_source(chip: str) -> None:
 
 def test_there_are_the_chips_of_the_issue() -> None:
     assert {"a100", "b200", "gb200", "h100", "tpu7x", "v5e", "v5p", "v6e"} <= set(chip_names())
+
+
+def test_the_page_lists_all_chips() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cost.md").read_text()
+    listed = page.partition("Each chip is a TOML file")[2].partition(". For a chip of your own")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == set(chip_names())
 
 
 def test_an_unknown_chip_is_refused() -> None:
