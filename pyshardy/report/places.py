@@ -98,9 +98,10 @@ def user_code_of(user_code: Iterable[str], library: Iterable[str]) -> Iterator[N
 
 def _packages(names: str | Iterable[str]) -> frozenset[tuple[str, ...]]:
     needed = "names of packages, such as 'flax.linen'"
-    if not isinstance(names, Iterable):
-        raise UsageError(_SETTING, got=named_type(names), needed=needed)
-    found = (names,) if isinstance(names, str) else tuple(names)
+    try:
+        found = (names,) if isinstance(names, str) else tuple(names)
+    except TypeError as error:
+        raise UsageError(_SETTING, got=named_type(names), needed=needed) from error
     for name in found:
         if not isinstance(name, str) or not _PACKAGE.fullmatch(name):
             raise UsageError(_SETTING, got=repr(name), needed=needed)
