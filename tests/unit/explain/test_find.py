@@ -42,6 +42,18 @@ def test_an_output_by_its_path(found: Callable[[str], list[str]]) -> None:
     assert found("result['y']") == ["`result['y']`"]
 
 
+@pytest.mark.parametrize("wanted", ["mlp", "decoder/mlp", "mlp/up", "decoder/mlp/up", "jvp(decoder)/mlp/up"])
+def test_a_scope_by_any_part_of_its_path(wanted: str) -> None:
+    text = TEXT.replace('"jit(f)/jvp(mlp)/dot_general"', '"jit(f)/jvp(decoder)/mlp/up/dot_general"')
+    found = pyshardy.propagate(pyshardy.load(text))
+    if wanted == "mlp":  # the last scope counts alone
+        with pytest.raises(UsageError, match="decoder/mlp/up"):
+            found.explain(wanted)
+    else:
+        (value,) = found.explain(wanted).values
+        assert value.value == "the result of `dot_general` in `decoder/mlp/up` at model.py:41"
+
+
 def test_a_line_of_the_user_and_the_line_in_a_library_that_it_calls() -> None:
     location = 'callsite("up"("/v/site-packages/flax/linear.py":287:8) at "f"("src/model.py":42:4))'
     library = pyshardy.propagate(TEXT.replace('"src/model.py":42:4', location))
