@@ -21,6 +21,7 @@ from tests.support.sampled import ALL_TESTS, left_out
 from tests.support.slow import SAMPLES, has_no_fast_test, is_slow
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ["PYSHARDY_CACHE_DIR"] = ""  # what a compiler answers is not kept from one run to the next
 os.environ["XLA_FLAGS"] = " ".join(
     [  # LLVM compiles in a third less time without optimizations, which change no collective and no buffer
         *os.environ.get("XLA_FLAGS", "").split(),

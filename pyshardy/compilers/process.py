@@ -20,6 +20,7 @@ from pyshardy.compilers.worker import BEFORE, DECIDED, PARTITIONED, found
 from pyshardy.errors import ShardyError
 
 _DOING = "asking the compiler"
+_WORKER = ("-m", "pyshardy.compilers.worker")
 _LAST_LINES = 3
 """The number of lines of a log in a message."""
 
@@ -86,7 +87,7 @@ def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
 
 def _run(folder: Path, timeout_s: float, who: str) -> int:
     """Run the worker in a folder; return its exit status. No process is left, whatever happens."""
-    command = [sys.executable, "-m", "pyshardy.compilers.worker", str(folder)]
+    command = [sys.executable, *_WORKER, str(folder)]
     root = str(Path(__file__).parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

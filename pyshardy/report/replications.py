@@ -20,8 +20,9 @@ class Replication:
     XLA warns of it as "Involuntary full rematerialization".
 
     Attributes:
-        op: The name of the op that makes it, as JAX gave it, such as "jit(step)/mul"; None if unknown.
-        place: The line of the user's program; None if unknown.
+        op: The name of the op that makes it, as JAX gave it, such as "jit(step)/mul", or the name of an input; None if
+            unknown.
+        place: The line of the user's program; None for an input, or if unknown.
         dtype: Element type.
         shape: Global shape.
         before: The sharding that it has; None if it cannot be expressed along mesh axes.
@@ -41,16 +42,18 @@ class Replication:
 
     @property
     def name(self) -> str:
-        """The tensor in words: the op, and its line."""
-        op = (self.op or self.instruction).rpartition("/")[2]
-        place = format_place(self.place)
-        return f"`{op}` at {place}" if place else f"`{op}`"
+        """The tensor in words: the op that makes it and its line, or the input."""
+        if self.op is None:
+            return f"`{self.instruction}` of HLO"
+        if self.place is None:
+            return f"the input `{self.op}`"
+        return f"the result of `{self.op.rpartition('/')[2]}` at {format_place(self.place)}"
 
     def __str__(self) -> str:
         shape = format_shape(self.shape, self.dtype)
         before, after = (format_sharding(one) if one is not None else "?" for one in (self.before, self.after))
         return (
-            f"the result of {self.name}, {shape}, is gathered whole on every device, {format_bytes(self.bytes)}: "
+            f"{self.name}, {shape}, is gathered whole on every device, {format_bytes(self.bytes)}: "
             f"the compiler cannot go from {before} to {after} step by step"
         )
 

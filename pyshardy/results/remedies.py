@@ -13,9 +13,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.compiled import replications_of
+from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.causes import scope_of
+from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.traffic import frames_of
 from pyshardy.report.places import format_place, user_place
 from pyshardy.report.replications import Replication
@@ -164,16 +166,28 @@ def _columns(value: SourceValue) -> str:
 def _with_constraints(module: Module, replication: Replication, shardings: Sequence[TensorSharding]) -> _Try | None:
     """The user's module with constraints on a tensor, one after the other; None if it is not found there."""
     root = module.copy_root()
-    makers = [op for op in walk(root) if _makes(op, replication, module.name)]
-    for op in makers:
-        value, last = op.result, op
-        for sharding in shardings:
-            constraint = Op(_CONSTRAINT, [value], [value.type], {"sharding": sharding}, location=op.location)
+    values = [op.result for op in walk(root) if _makes(op, replication, module.name)]
+    if replication.place is None:
+        arguments = main_function(root).region.blocks[0].args
+        values += [arguments[one.index] for one in input_tensors(root) if one.name == replication.op]
+    for value in values:
+        _constrain(value, shardings)
+    where = f"on {replication.name}"
+    return _Try(module.with_root(root), tuple((where, one) for one in shardings)) if values else None
+
+
+def _constrain(value: Value, shardings: Sequence[TensorSharding]) -> None:
+    """Put constraints between a value and all its users, one after the other."""
+    block, last = value.block, value.defining_op
+    for sharding in shardings:
+        where = value.location if last is None else last.location
+        constraint = Op(_CONSTRAINT, [value], [value.type], {"sharding": sharding}, location=where)
+        if last is None:
+            block.prepend(constraint)
+        else:
             constraint.insert_after(last)
-            value.replace_other_uses(constraint)
-            value, last = constraint.result, constraint
-    where = f"on the result of {replication.name}"
-    return _Try(module.with_root(root), tuple((where, one) for one in shardings)) if makers else None
+        value.replace_other_uses(constraint)
+        value, last = constraint.result, constraint
 
 
 def _makes(op: Op, replication: Replication, name: str) -> bool:

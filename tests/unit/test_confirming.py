@@ -1,0 +1,61 @@
+"""Programs that XLA for CPUs compiles to the end."""
+
+from __future__ import annotations
+
+import pytest
+
+import pyshardy
+from pyshardy.compilers import ask as module_of_ask
+from pyshardy.errors import ShardyError, UsageError
+from tests.unit.compilers.programs import REPLICATED, SUMMED
+
+
+def test_memory_and_collectives_of_the_compiled_program() -> None:
+    found = pyshardy.confirm(SUMMED, "cpu")
+    parts = dict(found.memory)
+    assert (parts["argument"], parts["output"]) == (64, 16)
+    assert found.peak_bytes == parts["argument"] + parts["output"] - parts["alias"] + parts["temp"]
+    assert found.fits is None  # nobody knows the memory of a CPU device
+    assert [(row.kind, row.count, row.sent_bytes_per_device) for row in found.collectives] == [("all_reduce", 1, 16)]
+    lines = str(found).splitlines()
+    assert lines[0].startswith("compiled by XLA for CPUs (jaxlib ")
+    assert lines[1] == f"needs: {found.peak_bytes} B per device"
+
+
+def test_a_result_knows_its_compiler() -> None:
+    found = pyshardy.confirm(pyshardy.propagate(REPLICATED, compiler="cpu"))
+    assert len(found.replications) == 1
+    assert found.to_json()["replications"][0]["line"] == 3
+    assert found.to_json() == pyshardy.confirm(REPLICATED, "cpu").to_json()
+
+
+def test_a_compiler_must_be_named() -> None:
+    with pytest.raises(UsageError, match="compiling a program: got no compiler"):
+        pyshardy.confirm(SUMMED)
+
+
+def test_out_of_memory_is_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = module_of_ask.run_job
+
+    def run_job(job: module_of_ask.Job, *rest: object) -> module_of_ask.Answer:
+        if job.to_the_end:
+            raise ShardyError("asking", got="RESOURCE_EXHAUSTED: Ran out of memory in hbm. Used 30.50G of 15.75G hbm.")
+        return real(job, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module_of_ask, "run_job", run_job)
+    found = pyshardy.confirm(SUMMED, "cpu")
+    assert (found.fits, found.peak_bytes, found.collectives) == (False, int(30.5 * 2**30), ())
+    assert str(found).splitlines()[1] == "does not fit: it needs 30.5 GiB"
+
+
+def test_any_other_refusal_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = module_of_ask.run_job
+
+    def run_job(job: module_of_ask.Job, *rest: object) -> module_of_ask.Answer:
+        if job.to_the_end:
+            raise ShardyError("asking", got="UNIMPLEMENTED: no rule for it")
+        return real(job, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module_of_ask, "run_job", run_job)
+    with pytest.raises(ShardyError, match="UNIMPLEMENTED"):
+        pyshardy.confirm(SUMMED, "cpu")
