@@ -325,7 +325,8 @@ _OWN = frozenset(field.name for field in fields(PartitionOptions))
 def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
     given = {name: value for name, value in changes.items() if not (name == "view" and value is None)}
     found = options_of(PropagateOptions, options, given, doing)
-    return replace(found, compiler=compiler_name(found.compiler))
+    name = compiler_name(found.compiler)
+    return found if name == found.compiler else replace(found, compiler=name)
 
 
 def _dumps(module: Module, directory: str) -> str:

@@ -41,6 +41,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
                 "diff",
                 "partition",
                 "cost",
+                "confirm",
                 "report",
                 "search",
                 "run",
