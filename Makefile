@@ -8,6 +8,7 @@ PACKAGES_VENV ?= $(VENV)-packages
 DOCS_VENV ?= $(VENV)-docs
 COMPILED ?= build/compiled
 COMPILED_BIN := $(COMPILED)/.venv/bin
+CUDA_PLUGIN = $(shell $(COMPILED_BIN)/python -c 'from importlib.metadata import version; print("jax-cuda13-pjrt==" + version("jaxlib"))')
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
@@ -25,8 +26,11 @@ test: $(VENV)/.tested  ## lint, types, and all tests
 test-fast: $(VENV)/.tested  ## tests of every room in a minute or a little more, without those that are marked as slow
 	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
-test-reference: $(COMPILED)/.tested  ## what compares with the reference, and the ratios, with the compiled core
+test-reference: $(COMPILED)/.tested  ## what compares with the reference and with compilers, and the ratios, with the compiled core
 	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/differential tests/test_filecheck.py
+	$(COMPILED_BIN)/pip install --quiet --disable-pip-version-check libtpu
+	$(COMPILED_BIN)/pip install --quiet --disable-pip-version-check --no-deps $(CUDA_PLUGIN)
+	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/compilers
 	cd $(COMPILED) && .venv/bin/pytest -q tests/test_benchmarks.py
 
 test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference
