@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 from pyshardy.api import load, partition
 from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
+from pyshardy.frontend.from_hlo import is_hlo_text
+from pyshardy.frontend.from_text import read_bytes
 from pyshardy.ir.module import Module
 from pyshardy.report.traffic import KindTotal
 from pyshardy.results.engines import Engine
-from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.propagation import Propagation
 
 
 def run(
@@ -70,23 +71,32 @@ _FOR_LOAD = JIT_OPTIONS | (set(signature(load).parameters) - {"source", "example
 
 
 def compiled_collectives(
-    program: Propagation | Partition, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
+    program: Any, engine: Engine | str = Engine.LOCAL, devices: Sequence[Any] | None = None
 ) -> tuple[KindTotal, ...]:
     """Count the collectives of each kind in XLA's compiled program. XLA may have joined or dropped some.
 
     Args:
-        program: The result of `partition` or `propagate`.
+        program: The result of `partition` or `propagate`; or a compiled program: what `lowered.compile()` gives, or the
+            path of its HLO as text. For these, the other arguments do not matter.
         engine: "local" for the per-device program, "xla" for the propagated program, partitioned by XLA.
         devices: The devices, as for `run`.
 
     Raises:
-        UsageError: There are too few devices, the engine does not compile, or the program is neither propagated nor
-            partitioned.
+        UsageError: There are too few devices, the engine does not compile, the program is none of these, or the file
+            cannot be read.
         ShardyError: XLA cannot compile the program.
     """
     from pyshardy.runtime.hlo import hlo_kinds
 
+    doing = "looking at a compiled program"
+    if isinstance(program, (str, Path)):
+        text = read_bytes(str(program)).decode(errors="replace")
+        if not is_hlo_text(text):
+            raise UsageError(doing, where=str(program), got="no HLO", needed="HLO as text, which begins with HloModule")
+        return hlo_kinds(text)
+    if hasattr(program, "as_text") and hasattr(program, "memory_analysis"):
+        return hlo_kinds(program.as_text())
     if not isinstance(program, ProgramResult):
-        needed = "the result of partition or propagate"
-        raise UsageError("looking at a compiled program", got=named_type(program), needed=needed)
+        needed = "the result of partition or propagate, what lowered.compile() gives, or the path of HLO"
+        raise UsageError(doing, got=named_type(program), needed=needed)
     return hlo_kinds(program.executable(devices, engine).as_text())

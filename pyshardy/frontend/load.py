@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyshardy.errors import UsageError
+from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.frontend.annotated import Axes, axes_text, import_annotations, may_be_annotated
 from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_module
 from pyshardy.ir.module import Module
@@ -31,7 +31,7 @@ def load_path(
 
     Raises:
         UsageError: There is no such file or module, there are several modules, or `mesh` is wrong.
-        InvalidModuleError: It is not a valid module.
+        InvalidModuleError: It is empty, or not a valid module.
         PassError: An annotation cannot be imported.
     """
     from pyshardy.frontend.from_dump import is_dump, load_dump
@@ -54,6 +54,9 @@ def load_content(
 ) -> Module:
     """The module in the content of a file; parameters as for `load_path`, and `name` for messages."""
     axes_text(mesh)
+    if not content.strip():
+        needed = "StableHLO as text or bytecode, HLO, or what jax.export writes"
+        raise InvalidModuleError("reading a module", where=name, got="nothing: it is empty", needed=needed)
     found, source = read_module(content, name, allow_unregistered_dialects, isolate)
     is_tiled = mesh is not None or may_be_annotated(source)
     return import_annotations(found, mesh, needs_tilings) if is_tiled else found

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.graph.program import Program, is_same_program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
@@ -18,7 +19,7 @@ from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
-from pyshardy.ir.shardings import get_sharding, set_sharding
+from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
 from pyshardy.ir.strings import shown, string_value
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.propagation.engine import PropagationEngine
@@ -28,6 +29,8 @@ from pyshardy.propagation.step import StepError
 from pyshardy.transforms.context import PassContext, Traced
 from pyshardy.transforms.debug_info import DebugInfo, DebugOptions
 from pyshardy.transforms.round_dumps import RoundDumps, erase_dead
+
+_MANUAL = "sdy.manual_computation"
 
 _GROUP = "sdy.sharding_group"
 
@@ -169,12 +172,28 @@ def _constrain_openly(value: Value, like: TensorSharding) -> None:
     value.replace_other_uses(constraint)
 
 
+def _is_on_shards(op: Op, meshes: Meshes) -> bool:
+    """Whether an op is inside manual computations over all axes of a mesh, where nothing is left to propagate."""
+    manual: set[str] = set()
+    for around in op.ancestors():
+        if around.name != _MANUAL:
+            continue
+        manual.update(around.attrs["manual_axes"])
+        shardings = (*around.attrs["in_shardings"], *around.attrs["out_shardings"])
+        if shardings and {name for name, _ in mesh_of(shardings[0], meshes).axes} <= manual:
+            return True
+    return False
+
+
 def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
     """Report every kind of op without a rule once, with the number of such ops and the bytes of their results."""
     first: dict[str, Op] = {}
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
+    meshes = module_meshes(context.root)
     for op in index.unknown:
+        if _is_on_shards(op, meshes):
+            continue
         name = op.name
         if name == "stablehlo.custom_call":
             name = f"custom call @{shown(string_value(op.attrs['call_target_name']))}"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import jax
 import numpy as np
 import pytest
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
 import pyshardy
 from pyshardy.errors import UsageError
@@ -59,3 +64,17 @@ def test_xla_compiles_the_all_reduce_of_the_partition(engine: str) -> None:
 def test_a_program_that_is_only_loaded_has_no_compiled_collectives() -> None:
     with pytest.raises(UsageError, match="needed the result of partition or propagate"):
         pyshardy.compiled_collectives(pyshardy.load(CONTRACTED))
+
+
+def test_the_collectives_of_what_jax_compiled(tmp_path: Path) -> None:
+    mesh = jax.make_mesh((8,), ("x",))
+    rows = NamedSharding(mesh, P("x"))
+    compiled = jax.jit(lambda a: a.sum(), in_shardings=rows).lower(np.ones((16, 4), np.float32)).compile()
+    (found,) = pyshardy.compiled_collectives(compiled)
+    assert (found.kind, found.count) == ("all_reduce", 1)
+    path = tmp_path / "compiled.txt"
+    path.write_text(compiled.as_text())
+    assert pyshardy.compiled_collectives(path) == pyshardy.compiled_collectives(str(path)) == (found,)
+    path.write_text("module {}")
+    with pytest.raises(UsageError, match="got no HLO, needed HLO as text, which begins with HloModule"):
+        pyshardy.compiled_collectives(path)

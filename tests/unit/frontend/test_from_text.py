@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import pyshardy
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
 from pyshardy.frontend.from_text import load_bytes, load_file, read_bytes, text_or_bytecode
 from pyshardy.ir.module import Module
@@ -131,3 +132,12 @@ def test_text_stays_text_and_bytecode_stays_bytecode() -> None:
     bytecode = Module.parse(TEXT).bytecode()
     assert text_or_bytecode(b"module {}", "-") == "module {}"
     assert text_or_bytecode(bytecode, "-") is bytecode
+
+
+@pytest.mark.parametrize("content", [b"", b" \n"])
+def test_an_empty_file_is_said_to_be_empty(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "empty.mlir"
+    path.write_bytes(content)
+    with pytest.raises(InvalidModuleError) as raised:
+        pyshardy.load(path)
+    assert str(raised.value).startswith(f"reading a module: {path}: got nothing: it is empty, needed StableHLO as text")
