@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
-from pyshardy.errors import UsageError
+from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
     from pyshardy.propagation.options import PropagateOptions
+    from pyshardy.report.excess import Excess
+    from pyshardy.report.replications import Replication
+    from pyshardy.results.partition import Partition
+    from pyshardy.results.remedies import Remedy
+
+_MOST_EXCESSES = 5
+"""The number of lines to name at which a compiler sends more than pyshardy's own partitioner would."""
 
 
 def explain(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> tuple[dict[str, Any], str]:
@@ -42,6 +51,24 @@ def explain(module: Module, arguments: argparse.Namespace, options: PropagateOpt
     return found.to_json(), str(found)
 
 
+def _told(replications: Sequence[Replication], remedies: Mapping[Replication, Remedy]) -> list[str]:
+    """Sentences on tensors that are gathered whole, equal ones folded, with the remedies that were found."""
+    times = Counter(map(str, replications))
+    helps = {str(found): remedy for found, remedy in remedies.items()}
+    return [
+        text + (f" ({count} such tensors)" if count > 1 else "") + (f"\n   {helps[text]}" if text in helps else "")
+        for text, count in times.items()
+    ]
+
+
+def _excesses(result: Partition) -> tuple[Excess, ...]:
+    """Where the compiler sends more; nothing if pyshardy cannot partition the program."""
+    try:
+        return result.excesses()
+    except ShardyError:
+        return ()
+
+
 def _collectives(module: Module, source: str, options: PropagateOptions) -> tuple[dict[str, Any], str]:
     from pyshardy.api import partition
 
@@ -53,12 +80,16 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     with stage("trying constraints with the compiler"), naming(source):
         remedies = {one.replication: one for one in result.remedies()}
     replications = result.replications
-    told = [f"{found}\n   {remedies[found]}" if found in remedies else str(found) for found in replications]
+    told = _told(replications, remedies)
     lines = [f"{number}. {text}" for number, text in enumerate((*told, *map(str, stories)), 1)]
     data: dict[str, Any] = {"collectives": [story.to_json() for story in stories]}
     if result.answer is not None:
         lines.insert(0, f"as compiled by {result.answer}")
         data |= {"compiler": str(result.answer), "replications": [found.to_json() for found in replications]}
         data["remedies"] = [found.to_json() for found in remedies.values()]
+        with stage("partitioning without the compiler"), naming(source):
+            more = _excesses(result)
+        data["excesses"] = [found.to_json() for found in more]
+        lines += [f"at {found}" for found in more[:_MOST_EXCESSES]]
     said = lines if stories else [*lines, "no collectives: the devices do not communicate"]
     return data, "\n".join(said)

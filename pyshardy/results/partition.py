@@ -21,6 +21,7 @@ from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_in
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import run_on_root
+from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
 from pyshardy.report.tables import partition_tables
@@ -165,6 +166,20 @@ class Partition(ProgramResult):
 
         return remedies(self, most)
 
+    def excesses(self) -> tuple[Excess, ...]:
+        """The lines at which the compiler's program sends at least twice as much as pyshardy's own partitioner would.
+
+        Nothing is found for a program that no compiler partitioned.
+
+        Raises:
+            ShardyError: pyshardy cannot partition the program.
+        """
+        if self.answer is None:
+            return ()
+        root = _partitioned_by_passes(self.sharded, self.options, None, None).module.root
+        own = Traffic(tuple(collectives_of(root, dict(self.meshes), self.before.name)))
+        return excesses(self.traffic, own)
+
     @cached_property
     def summary(self) -> PartitionSummary:
         """The traffic of the program and the time to make it, as plain data."""
@@ -238,8 +253,14 @@ def finish_partition(
         PassError: The program cannot be partitioned; the error names the op.
         ShardyError: Shardings are on meshes with different numbers of devices.
     """
-    if sharded.options.compiler:
-        return _partitioned_by_compiler(sharded, options, propagation)
+    partition = _partitioned_by_compiler if sharded.options.compiler else _partitioned_by_passes
+    return partition(sharded, options, root, propagation)
+
+
+def _partitioned_by_passes(
+    sharded: ShardedProgram, options: PartitionOptions, root: Op | None, propagation: Propagation | None
+) -> Partition:
+    """The program of one device as pyshardy's own passes make it."""
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
     before = sharded.before
@@ -268,7 +289,7 @@ def finish_partition(
 
 
 def _partitioned_by_compiler(
-    sharded: ShardedProgram, options: PartitionOptions, propagation: Propagation | None
+    sharded: ShardedProgram, options: PartitionOptions, _root: Op | None, propagation: Propagation | None
 ) -> Partition:
     """The program of one device as a compiler made it.
 

@@ -137,3 +137,14 @@ def test_an_input_that_is_replicated_has_a_remedy() -> None:
     (remedy,) = found.remedies()
     assert str(remedy).startswith("what helps: jax.lax.with_sharding_constraint(..., P('y', 'x')) on the input `u`. ")
     assert remedy.replicated_bytes == (1 << 20, 0)
+
+
+def test_a_line_at_which_the_compiler_sends_more_is_named(replicated: pyshardy.Partition) -> None:
+    own = pyshardy.partition(REPLICATED).traffic.sent_bytes_per_device
+    (found,) = replicated.excesses()
+    assert found.place[:2] == ("model.py", 3)
+    assert found.sent_bytes == replicated.traffic.sent_bytes_per_device
+    assert own * 2 <= found.sent_bytes
+    assert str(found).startswith("model.py:3: 896.0 KiB as compiled, ")
+    assert pyshardy.partition(SUMMED, compiler="cpu").excesses() == ()
+    assert pyshardy.partition(SUMMED).excesses() == ()
