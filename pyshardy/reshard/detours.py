@@ -32,7 +32,7 @@ def detours(
     >>> before, after = parse_sharding('<@m, [{"y"}, {}, {"x"}]>'), parse_sharding('<@m, [{}, {"x", "y"}, {}]>')
     >>> mesh = Mesh([("x", 4), ("y", 2)])
     >>> [[str(one) for one in found] for found in detours(before, after, mesh, (64, 64, 64))]
-    [['<@m, [{"y"}, {"x"}, {}]>'], ['<@m, [{}, {"y"}, {"x"}]>']]
+    [['<@m, [{"y"}, {"x"}, {}]>']]
     """
     start, end = before.dim_axes, after.dim_axes
     axes = dict.fromkeys(axis for axes in (*start, *end) for axis in axes)
@@ -41,7 +41,9 @@ def detours(
     ordered = sorted(axes, key=lambda axis: _stage(axis, start, end))
     found: list[list[TensorSharding]] = []
     for order in (ordered, _with_moves_reversed(ordered, start, end)):
-        states = [dims for dims in _states(start, end, order) if dims not in (start, end)]
+        states = list(_states(start, end, order))
+        if not states or states.pop() != end:
+            continue
         if states and all(_divides(dims, mesh, shape) for dims in states):
             way = [TensorSharding(before.mesh, [DimSharding(list(axes)) for axes in dims]) for dims in states]
             if way not in found:

@@ -25,8 +25,8 @@ NOT_MODULES = {
     "bytes": (b"\xff\xfe", "reading a module: got bytes that are neither UTF-8 text nor MLIR bytecode, needed "
               "StableHLO as text (.mlir) or as MLIR bytecode, HLO as text or .pb, or an Exported of jax.export\n"
               "  at {path}, byte 0"),
-    "nothing": ("", "looking for the main function: got a module without functions, needed a function named @main, or "
-                "exactly one that is public"),
+    "nothing": ("", "reading a module: got nothing: it is empty, needed StableHLO as text or bytecode, HLO, or what "
+                "jax.export writes\n  at {path}"),
     "two functions": ("func.func @f() { return }\nfunc.func @g() { return }", "looking for the main function: got the "
                       "functions @f, @g, needed a function named @main, or exactly one that is public"),
     "a declaration": (f"func.func private @main({T}) -> {T}", "looking for the main function: got a module without "
@@ -156,7 +156,7 @@ def test_a_misspelled_command_flag_or_value_is_found(args: list[Any], hint: str,
 
 
 def test_an_unknown_command_is_refused(cli: Cli) -> None:
-    commands = "propagate, show, explain, diff, partition, cost, report, search, run, completion"
+    commands = "propagate, show, explain, diff, partition, cost, confirm, report, search, run, completion"
     message = f"error: reading the command line: got the command 'divide', needed one of {commands}\n"
     assert cli("divide", MLP) == Outcome(2, "", f"{message}  try: pyshardy --help\n")
 
