@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.options import enum_value
@@ -80,9 +81,13 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
     propagated, part = result.propagated, partition_of(result)
     why = propagated.why
     stories = part.hints(MOST_HINTS) if hints else ()
+    summary = propagated.summary
+    if part.answer is not None:  # the overview names who speaks, and what it gathers whole
+        figures = {"as compiled by": str(part.answer), **figures}
+        summary = replace(summary, warnings=(*dict.fromkeys(map(str, part.replications)), *summary.warnings))
     return Material(
         source=name,
-        summary=propagated.summary,
+        summary=summary,
         why=why,
         traffic=part.traffic,
         found=explain_collectives(why, part.traffic.collectives, part.answer is not None),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -148,3 +150,11 @@ def test_a_line_at_which_the_compiler_sends_more_is_named(replicated: pyshardy.P
     assert str(found).startswith("model.py:3: 896.0 KiB as compiled, ")
     assert pyshardy.partition(SUMMED, compiler="cpu").excesses() == ()
     assert pyshardy.partition(SUMMED).excesses() == ()
+
+
+def test_the_page_names_who_speaks_and_what_is_gathered_whole(replicated: pyshardy.Partition, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    replicated.report(path, format="json", hints=False)
+    overview = json.loads(path.read_text())["overview"]
+    assert overview["cost"][0] == ["as compiled by", str(replicated.answer)]
+    assert overview["warnings"][0] == str(replicated.replications[0])
