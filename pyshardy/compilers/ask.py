@@ -17,6 +17,7 @@ from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
 from pyshardy.ir.device_groups import is_along_axes, mesh_and_axes
+from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import arg_attrs, main_function, result_attrs, result_count, set_arg_attr, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto
 from pyshardy.ir.hlo_proto import hlo_module_proto
@@ -30,6 +31,7 @@ TIMEOUT_S = 600.0
 _GIVEN = ("sdy.sharding", "mhlo.sharding")
 _NAMES = ("jax.result_info", "jax.buffer_donor", "tf.aliasing_output", "mhlo.memory_kind")
 _INSPECTION = "InspectSharding"
+_PARTITIONER = "CustomSPMDPartitioning"
 _STAND_INS = {b"\x12\x05mulhi": b"\x12\x05power"}
 """Opcodes of libtpu that jaxlib lacks, as fields of a proto, each with another elementwise one of the same length."""
 
@@ -134,7 +136,7 @@ def partitioned_module(answer: Answer, module: Module) -> Module:
     """The program of one device that a compiler made, in the context of the user's module.
 
     Raises:
-        ShardyError: The compiler stopped before.
+        ShardyError: The compiler stopped before, or could not call a partitioner of the program.
     """
     if answer.partitioned is None:
         raise ShardyError(
@@ -142,10 +144,23 @@ def partitioned_module(answer: Answer, module: Module) -> Module:
             got=answer.error or "no partitioned program in its dump",
             needed=f"a program that {answer} partitions",
         )
+    called = next((op for op in walk(module.root) if _calls_partitioner(op)), None)
+    if called is not None:  # the compiler took it for an op that it does not know, and gathered for it
+        raise ShardyError(
+            "asking a compiler to partition a program",
+            where=format_location(called.location),
+            got="a partitioner that is a Python function (custom_partitioning), which is not in the compiler's process",
+            needed="a program without; its shardings are answered",
+            hint="without a compiler, pyshardy calls the partitioner",
+        )
     found = _module(answer.partitioned, module, f"what {answer} partitioned")
     with module.context:
         _use_meshes_of(module_meshes(module.root), found)
     return found
+
+
+def _calls_partitioner(op: Op) -> bool:
+    return op.name == "stablehlo.custom_call" and _PARTITIONER in str(op.attrs.get("call_target_name"))
 
 
 def _use_meshes_of(users: Mapping[str, Mesh], found: Module) -> None:

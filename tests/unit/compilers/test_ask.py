@@ -158,3 +158,12 @@ def test_the_page_names_who_speaks_and_what_is_gathered_whole(replicated: pyshar
     overview = json.loads(path.read_text())["overview"]
     assert overview["cost"][0] == ["as compiled by", str(replicated.answer)]
     assert overview["warnings"][0] == str(replicated.replications[0])
+
+
+def test_a_partitioner_in_python_is_not_known_to_the_compiler() -> None:
+    call = "stablehlo.custom_call @CustomSPMDPartitioning(%a) : (tensor<8x4xf32>) -> tensor<8x4xf32>"
+    program = SUMMED.replace("%0 = stablehlo.constant", f"%b = {call}\n  %0 = stablehlo.constant")
+    propagated = pyshardy.propagate(program, compiler="cpu")
+    assert str(propagated.inputs[0].sharding) == '<@mesh, [{"x"}, {}]>'
+    with pytest.raises(ShardyError, match="got a partitioner that is a Python function"):
+        pyshardy.partition(propagated)
