@@ -212,7 +212,7 @@ class PropagateKeywords(TypedDict, total=False):
     dedup_functions_fully: bool
     explicit_gather_scatter_batching: bool
     view: View | str | None
-    compiler: str
+    compiler: str | None
 
 
 def propagate(
@@ -323,7 +323,7 @@ _OWN = frozenset(field.name for field in fields(PartitionOptions))
 
 
 def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
-    given = {name: value for name, value in changes.items() if not (name == "view" and value is None)}
+    given = {name: value for name, value in changes.items() if not (name in ("view", "compiler") and value is None)}
     found = options_of(PropagateOptions, options, given, doing)
     name = compiler_name(found.compiler)
     return found if name == found.compiler else replace(found, compiler=name)

@@ -42,7 +42,6 @@ def ask(
     *,
     to_the_end: bool = False,
     timeout_s: float = TIMEOUT_S,
-    compile_options: tuple[tuple[str, Any], ...] = (),
 ) -> Answer:
     """What a compiler says of a module; from the cache if it was asked before.
 
@@ -51,7 +50,6 @@ def ask(
         compiler: The name of the compiler, such as "tpu:v5e:2x4".
         to_the_end: Whether to compile to the end; else until the program is partitioned.
         timeout_s: The limit in seconds.
-        compile_options: XLA flags with values.
 
     Raises:
         UsageError: The compiler is not installed, or its topology does not fit the program's mesh.
@@ -63,7 +61,7 @@ def ask(
     main = main_function(root)
     inputs = tuple(_is_open(arg_attrs(main, one.index)) for one in main.region.blocks[0].args)
     outputs = tuple(_is_open(result_attrs(main, index)) for index in range(result_count(main)))
-    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, compile_options, to_the_end)
+    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, to_the_end)
     key = key_of(job, plugin)
     answer = kept(key)
     if answer is None:

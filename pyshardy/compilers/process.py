@@ -34,7 +34,6 @@ class Job:
         target: The compiler and its devices.
         open_inputs: For each input, whether the compiler may choose its sharding.
         open_outputs: The same for the outputs.
-        compile_options: XLA flags with values, as for `jax.stages.Lowered.compile`.
         to_the_end: Whether to compile to the end; else until the program is partitioned.
     """
 
@@ -42,7 +41,6 @@ class Job:
     target: Target
     open_inputs: tuple[bool, ...]
     open_outputs: tuple[bool, ...]
-    compile_options: tuple[tuple[str, Any], ...] = ()
     to_the_end: bool = False
 
 
@@ -80,7 +78,6 @@ def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
         "description": described,
         "open_inputs": job.open_inputs,
         "open_outputs": job.open_outputs,
-        "compile_options": job.compile_options,
         "to_the_end": job.to_the_end,
     }
 

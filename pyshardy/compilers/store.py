@@ -27,6 +27,11 @@ _FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 _FILES = ("given", "partitioned")
 
 
+_RECENT: dict[str, Answer] = {}
+"""The last answers of this process: one command asks several times."""
+_MOST_RECENT = 8
+
+
 def key_of(job: Job, plugin: Plugin) -> str:
     """The name of a job's answer: a hash of everything that the answer depends on."""
     facts = {
@@ -35,7 +40,6 @@ def key_of(job: Job, plugin: Plugin) -> str:
         "target": asdict(job.target),
         "plugin": [plugin.label, plugin.library],
         "open": [job.open_inputs, job.open_outputs],
-        "options": job.compile_options,
         "to_the_end": job.to_the_end,
         "flags": {name: os.environ.get(name, "") for name in _FLAGS},
     }
@@ -44,6 +48,8 @@ def key_of(job: Job, plugin: Plugin) -> str:
 
 def kept(key: str) -> Answer | None:
     """An answer that was kept; None if there is none."""
+    if key in _RECENT:
+        return _RECENT[key]
     folder = _folder()
     path = None if folder is None else folder / key
     if path is None or not (path / "answer.json").is_file():
@@ -52,13 +58,16 @@ def kept(key: str) -> Answer | None:
         facts = json.loads((path / "answer.json").read_text())
         os.utime(path)
         content = {name: (path / name).read_bytes() if (path / name).is_file() else None for name in _FILES}
-        return Answer(**{**facts, **content, "target": Target(**facts["target"])})
+        answer = Answer(**{**facts, **content, "target": Target(**facts["target"])})
     except (OSError, ValueError, TypeError, KeyError):  # another process deletes it, or it is not ours
         return None
+    _remember(key, answer)
+    return answer
 
 
 def keep(key: str, answer: Answer) -> None:
     """Keep an answer. A cache that cannot be written is left alone."""
+    _remember(key, answer)
     folder = _folder()
     if folder is None:
         return
@@ -82,12 +91,19 @@ def keep(key: str, answer: Answer) -> None:
 
 def forget_answers() -> None:
     """Delete all answers that are kept."""
+    _RECENT.clear()
     folder = _folder()
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 register_cache(forget_answers)
+
+
+def _remember(key: str, answer: Answer) -> None:
+    _RECENT[key] = answer
+    for oldest in list(_RECENT)[: max(0, len(_RECENT) - _MOST_RECENT)]:
+        _RECENT.pop(oldest, None)
 
 
 def _folder() -> Path | None:

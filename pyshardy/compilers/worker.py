@@ -94,7 +94,6 @@ def _options(job: dict[str, Any], devices: list[Any], dump: Path) -> Any:
         ("xla_dump_hlo_pass_re", "shardy-xla|(tpu-)?spmd-partitioning"),
         ("xla_dump_hlo_as_proto", True),
         ("xla_dump_hlo_as_text", False),
-        *(tuple(option) for option in job["compile_options"]),
     ]
     return options
 

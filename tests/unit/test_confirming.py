@@ -42,6 +42,7 @@ def test_out_of_memory_is_a_figure(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ShardyError("asking", got="RESOURCE_EXHAUSTED: Ran out of memory in hbm. Used 30.50G of 15.75G hbm.")
         return real(job, *rest)  # type: ignore[arg-type]
 
+    pyshardy.clear_caches()
     monkeypatch.setattr(module_of_ask, "run_job", run_job)
     found = pyshardy.confirm(SUMMED, "cpu")
     assert (found.fits, found.peak_bytes, found.collectives) == (False, int(30.5 * 2**30), ())
@@ -56,6 +57,7 @@ def test_any_other_refusal_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ShardyError("asking", got="UNIMPLEMENTED: no rule for it")
         return real(job, *rest)  # type: ignore[arg-type]
 
+    pyshardy.clear_caches()
     monkeypatch.setattr(module_of_ask, "run_job", run_job)
     with pytest.raises(ShardyError, match="UNIMPLEMENTED"):
         pyshardy.confirm(SUMMED, "cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,13 @@ from .programs import REPLICATED, SUMMED
 @pytest.fixture(scope="module")
 def replicated() -> pyshardy.Partition:
     return pyshardy.partition(REPLICATED, compiler="cpu")
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """What a test made a compiler say is no answer for the next one."""
+    yield
+    pyshardy.clear_caches()
 
 
 def test_shardings_are_those_of_the_compiler_with_the_names_of_the_user(replicated: pyshardy.Partition) -> None:
@@ -114,6 +122,7 @@ def test_a_compiler_that_decides_otherwise_is_a_fault_of_ours() -> None:
 def test_a_fault_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = ask(pyshardy.load(SUMMED.replace('[{"x"}, {}]', '[{}, {"x"}]')), "cpu")
     right = ask(pyshardy.load(SUMMED), "cpu")
+    pyshardy.clear_caches()
     monkeypatch.setattr(module_of_ask, "run_job", lambda *_: replace(right, decided=wrong.decided))
     warnings = pyshardy.propagate(SUMMED, compiler="cpu").warnings
     assert any(
@@ -124,6 +133,7 @@ def test_a_fault_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_program_that_the_compiler_did_not_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ask(pyshardy.load(SUMMED), "cpu")
+    pyshardy.clear_caches()
     monkeypatch.setattr(module_of_ask, "run_job", lambda *_: replace(answer, partitioned=None, error="no rule for it"))
     propagated = pyshardy.propagate(SUMMED, compiler="cpu")
     assert str(propagated.inputs[0].sharding) == '<@mesh, [{"x"}, {}]>'

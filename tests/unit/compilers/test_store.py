@@ -23,6 +23,7 @@ PLUGIN = Plugin("cuda", "plugin 1", "/plugin.so")
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(store.FOLDER, str(tmp_path))
+    monkeypatch.setattr(store, "_MOST_RECENT", 0)  # only the folder keeps answers
 
 
 def test_an_answer_comes_back() -> None:
@@ -32,6 +33,16 @@ def test_an_answer_comes_back() -> None:
     bare = replace(ANSWER, partitioned=None, error="why", memory=None)
     store.keep("other", bare)
     assert store.kept("other") == bare
+
+
+def test_a_process_remembers_its_last_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(store.FOLDER, "")
+    monkeypatch.setattr(store, "_MOST_RECENT", 2)
+    for number in range(3):
+        store.keep(f"recent {number}", ANSWER)
+    assert [store.kept(f"recent {number}") for number in range(3)] == [None, ANSWER, ANSWER]
+    clear_caches()
+    assert store.kept("recent 2") is None
 
 
 def test_without_a_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
