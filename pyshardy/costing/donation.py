@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Final
 
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.program import Input, Program
+
+_FROM_BYTES: Final = 1 << 20
+_FROM_PART: Final = 0.1
+"""Nothing is said of fewer bytes, or of a smaller part of the arguments."""
 
 
 def with_aliases(program: Program) -> Program:
@@ -30,6 +37,32 @@ def with_aliases(program: Program) -> Program:
             entry = entry._replace(alias=places.pop())
         inputs.append(entry)
     return replace(program, inputs=tuple(inputs))
+
+
+def donatable_bytes(program: Program) -> int:
+    """The bytes of results that could take the place of arguments of the same type; 0 if anything is donated.
+
+    Args:
+        program: The program of one device.
+    """
+    if any(entry.is_donated or entry.alias is not None for entry in program.inputs):
+        return 0
+    body, tensors = program.body, program.tensors
+    given = Counter(tensors[value] for value in body.arguments)
+    made = Counter(tensors[value] for value in body.results if value not in body.arguments)
+    return sum(tensor.bytes * count for tensor, count in (given & made).items())
+
+
+def donation_note(program: Program) -> str | None:
+    """What to say where nothing is donated, and that costs memory; None where it does not matter."""
+    saved = donatable_bytes(program)
+    held = sum(program.tensors[value].bytes for value in program.body.arguments)
+    if saved < _FROM_BYTES or saved < _FROM_PART * held:
+        return None
+    return (
+        f"nothing is donated: results of {format_bytes(saved)} per device have the types of arguments; "
+        "jax.jit(..., donate_argnums=...) lets them take the place of these arguments, which saves up to as much"
+    )
 
 
 def _with_fitting(program: Program, entry: Input, value: int) -> Input:

@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.counting import Counted, count_collectives
-from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.donation import donation_note, with_aliases
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
@@ -179,7 +179,7 @@ def estimate(
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         assumption=_assumption(totals, topology, model),
-        notes=tuple(totals.notes),
+        notes=(*totals.notes, *filter(None, [donation_note(program)])),
     )
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.donation import donatable_bytes, donation_note, with_aliases
 from pyshardy.costing.program import Block, Input, Program, Tensor
 
 SMALL, LARGE = Tensor((4,), "f32", 16), Tensor((8,), "f32", 32)
@@ -33,3 +33,26 @@ def test_no_result_is_taken_twice() -> None:
 
 def test_a_result_of_another_size_takes_nothing() -> None:
     assert aliases(Input("x", 0, True), Input("y", 1, True), Input("z")) == [1, 0, None]
+
+
+def test_what_donation_would_save() -> None:
+    assert donatable_bytes(program(Input("x"), Input("y"), Input("z"))) == 16 + 32 + 16
+    assert donatable_bytes(program(Input("x"), Input("y", None, True), Input("z"))) == 0
+    assert donatable_bytes(program(Input("x", 1), Input("y"), Input("z"))) == 0
+    passed_on = Program((SMALL, LARGE), (Block((0, 1), (), (0, 1)),), 0, (Input("x"), Input("y")), ("a", "b"))
+    assert donatable_bytes(passed_on) == 0  # an argument that is returned needs no second place
+
+
+def test_it_is_said_where_it_matters() -> None:
+    large, small = Tensor((1 << 20,), "f32", 4 << 20), Tensor((4,), "f32", 16)
+
+    def note(*tensors: Tensor, arguments: int) -> str | None:
+        block = Block(tuple(range(arguments)), (), tuple(range(arguments, len(tensors))))
+        inputs = tuple(Input(f"x{number}") for number in range(arguments))
+        return donation_note(Program(tensors, (block,), 0, inputs, ("a",)))
+
+    assert (note(large, large, arguments=1) or "").startswith(
+        "nothing is donated: results of 4.0 MiB per device have the types of arguments; "
+    )
+    assert note(small, small, arguments=1) is None
+    assert note(*[large] * 20, large, arguments=20) is None  # one of twenty
