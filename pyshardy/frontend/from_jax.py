@@ -29,7 +29,14 @@ from pyshardy.frontend.jax_lower import (
     stage,
 )
 from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
-from pyshardy.frontend.jax_private import compile_arg, devices_of, inspections, kept_leaves, stand_in_mesh
+from pyshardy.frontend.jax_private import (
+    compile_arg,
+    devices_of,
+    inspections,
+    kept_leaves,
+    platform_of,
+    stand_in_mesh,
+)
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
 from pyshardy.frontend.nnx_names import with_nnx_names
@@ -52,7 +59,7 @@ class JaxSignature:
             lowered for specific devices.
         callbacks: The Python functions that the module calls, by their numbers there.
         mesh: The abstract mesh that it was lowered for, if there was one.
-        platform: The platform that it was lowered for, if it was lowered for an abstract mesh.
+        platform: The platform that it was lowered for, if known.
         partitioners: JAX's records of the partitioners of `custom_partitioning`, by their names in the module.
         explicit_axes: The explicit mesh axes, along which JAX decides all shardings while it traces.
         static_argnums: The positions of static arguments, if known.
@@ -259,5 +266,6 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
             str(id(kept)): kept for kept in compile_arg(lowered, "keepalive") or () if hasattr(kept, "partition")
         },
         inspections=inspections(lowered),
+        platform=platform_of(lowered),
         lowered=lowered,
     )

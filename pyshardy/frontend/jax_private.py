@@ -45,6 +45,12 @@ def kept_leaves(lowered: Any, count: int) -> tuple[int, ...]:
     return tuple(range(count)) if kept is None else tuple(sorted(kept))
 
 
+def platform_of(lowered: Any) -> str | None:
+    """The platform that a function was lowered for; the first of several; None if this JAX does not tell."""
+    found = getattr(lowered._lowering, "_platforms", None)
+    return found[0] if found else None
+
+
 def devices_of(lowered: Any) -> tuple[Any, ...] | None:
     """The devices of the meshes in a function, in any order; None without devices or with stand-ins."""
     found = getattr(lowered._lowering, "_device_list", None)

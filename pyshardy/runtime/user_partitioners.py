@@ -19,6 +19,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
+from pyshardy.frontend.jax_lower import lower_traced
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, main_function, return_op
 from pyshardy.ir.module import Module
@@ -107,7 +108,8 @@ class _Expansion:
             manual = jax.shard_map(
                 flat, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs), check_vma=False
             )
-            lowered = jax.jit(manual, keep_unused=True).lower(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args))
+            traced = jax.jit(manual, keep_unused=True).trace(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args))
+            lowered = lower_traced(traced, self.module.origin.platform)
         except Exception as error:
             raise PassError(
                 self.op, f"calls a custom partitioner, which fails: {type(error).__name__}: {error}"

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.experimental.custom_partitioning import custom_partitioning
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jaxlib.mlir.dialects import stablehlo
 
 import pyshardy
 from pyshardy.ir.diagnostics import PassError
@@ -165,3 +168,24 @@ def test_nothing_is_asked_inside_manual_computations() -> None:
 
     with pytest.raises(PassError, match="inside a manual computation"):
         partitioned(program, A, B, in_shardings=(spec("x"), spec()))
+
+
+def test_a_body_is_lowered_for_the_platform_of_the_program() -> None:
+    only_cuda = Primitive("only_cuda")
+    only_cuda.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(only_cuda, lambda ctx, x: [stablehlo.negate(x)], platform="cuda")
+
+    @custom_partitioning
+    def op(x: jax.Array) -> jax.Array:
+        return only_cuda.bind(x)
+
+    def partition(mesh: Any, args: Any, result: Any) -> Any:
+        return mesh, only_cuda.bind, args[0].sharding, (args[0].sharding,)
+
+    op.def_partition(partition=partition, sharding_rule="i j -> i j")
+    shape = jax.ShapeDtypeStruct((8, 16), "float32")
+    traced = jax.jit(lambda x: op(x) * 2, in_shardings=spec("x")).trace(shape)
+    module = pyshardy.load(traced.lower(lowering_platforms=("cuda",)))
+    assert "stablehlo.negate" in pyshardy.partition(module).module.text()
+    named = pyshardy.load(lambda x: op(x) * 2, shape, mesh={"x": 4, "y": 2}, in_shardings=(P("x"),), platform="cuda")
+    assert pyshardy.partition(named).traffic.collectives == ()
