@@ -87,9 +87,26 @@ class PropagateOptions(Options):
     view: View = View.XLA
     compiler: str = ""
 
+    @property
+    def alters_results(self) -> bool:
+        """Whether shardings may differ from those of the defaults, for any view and compiler.
+
+        >>> PropagateOptions(trace=True).alters_results, PropagateOptions(conservative=True).alters_results
+        (False, True)
+        """
+        usual = PropagateOptions()
+        return any(getattr(self, name) != getattr(usual, name) for name in _ALTERING)
+
     def with_view(self, view: View | str | None) -> PropagateOptions:
         """The same options with another view; unchanged if `view` is None."""
         return self if view is None else replace(self, view=view_of(view))
+
+
+_ALTERING = (
+    "strategy", "op_priorities", "user_priorities", "conservative", "dedup_functions_fully",
+    "explicit_gather_scatter_batching",
+)  # fmt: skip
+"""The options that change shardings."""
 
 
 def view_of(view: View | str) -> View:

@@ -266,12 +266,13 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
 
 def _faults(module: Module, sharded: ShardedProgram) -> Iterator[Diagnostic]:
     """Warnings of values that are sharded otherwise than the compiler decided, which is a fault of pyshardy."""
-    if not sharded.options.compiler:
+    options = sharded.options
+    if not options.compiler or options.alters_results:  # which the compiler does not know
         return
     from pyshardy.compilers.ask import ask
     from pyshardy.frontend.compiled import check_with_compiler
 
-    answer = ask(sharded.before, sharded.options.compiler)
+    answer = ask(sharded.before, options.compiler)
     for found in check_with_compiler(module, answer).differences:
         where = f"{found.where} is {found.here} here, and {found.in_xla} as compiled by {answer}"
         yield Diagnostic(Severity.WARNING, f"a fault of pyshardy: {where}; please report it, with this program")

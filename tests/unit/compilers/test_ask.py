@@ -129,6 +129,8 @@ def test_a_fault_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         warning.startswith("a fault of pyshardy: input arg0 is ") and "please report it" in warning
         for warning in warnings
     )
+    altered = pyshardy.propagate(SUMMED, compiler="cpu", conservative=True)  # which the compiler does not know
+    assert not any("a fault of pyshardy" in warning for warning in altered.warnings)
 
 
 def test_a_program_that_the_compiler_did_not_partition(monkeypatch: pytest.MonkeyPatch) -> None:
