@@ -16,7 +16,7 @@ from pyshardy.results.program_result import ProgramResult
 from pyshardy.runtime.hlo import hlo_kinds
 
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
-_USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of ([\d.]+)([KMGT]?)")
+_USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of |required for [\w ]*\(([\d.]+)([KMGT]?)\) exceeds")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -90,6 +90,11 @@ def _needed(message: str) -> int | None:
 
     >>> _needed("Ran out of memory in memory space hbm. Used 30.50G of 15.75G hbm.")
     32749125632
+    >>> _needed("the total memory required for HLO temporaries (16.50G) exceeds available HBM (15.75G)")
+    17716740096
     """
     match = _USED.search(message)
-    return None if match is None else int(float(match[1]) * (1 << _UNITS[match[2]]))
+    if match is None:
+        return None
+    number, unit = (part for part in match.groups() if part is not None)
+    return int(float(number) * (1 << _UNITS[unit]))

@@ -118,8 +118,13 @@ def given_module(answer: Answer, module: Module) -> Module:
         module: The user's module.
     """
     found = _module(answer.given, module, f"what {answer} passed to Shardy")
-    root = found.root
-    main, users = main_function(root), main_function(module.root)
+    _name_as(found, module)
+    return found
+
+
+def _name_as(found: Module, module: Module) -> None:
+    """Give the inputs and outputs of a compiler's module the names of the user's, and what is donated."""
+    main, users = main_function(found.root), main_function(module.root)
     for argument, known in zip(main.region.blocks[0].args, users.region.blocks[0].args):
         argument.location = known.location
         for name, value in _kept_attrs(arg_attrs(users, known.index)):
@@ -127,7 +132,6 @@ def given_module(answer: Answer, module: Module) -> Module:
     for index in range(result_count(users)):
         for name, value in _kept_attrs(result_attrs(users, index)):
             set_result_attr(main, index, name, value)
-    return found
 
 
 def partitioned_module(answer: Answer, module: Module) -> Module:
@@ -152,6 +156,7 @@ def partitioned_module(answer: Answer, module: Module) -> Module:
             hint="without a compiler, pyshardy calls the partitioner",
         )
     found = _module(answer.partitioned, module, f"what {answer} partitioned")
+    _name_as(found, module)
     with module.context:
         _use_meshes_of(module_meshes(module.root), found)
     return found

@@ -108,16 +108,23 @@ def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterato
 
 
 def _result_type(type: str) -> str:
-    """The result part of the type of an op that starts a collective; the operands come first in this type.
+    """The results in the type of an op that starts a collective: its second part; operands come first, then the rest.
 
-    >>> _result_type("(f32[8], f32[64])"), _result_type("((f32[8], s8[2]), (f32[64], s8[16]))")
-    ('f32[64]', 'f32[64], s8[16]')
+    >>> _result_type("(f32[8], f32[64])"), _result_type("((f32[8]{0}, s8[2]), (f32[64]{0}, s8[16]))")
+    ('f32[64]', 'f32[64]{0}, s8[16]')
+    >>> _result_type("((bf16[2,4]{1,0}), bf16[2,4]{1,0})"), _result_type("f32[8]{0:T(256)}")
+    ('bf16[2,4]{1,0}', 'f32[8]{0:T(256)}')
     """
-    if type.startswith("(("):
-        return type[type.index("), (") + len("), (") :].partition(")")[0]
-    shapes = _SHAPE.findall(type)
-    name, sizes = shapes[1] if len(shapes) > 1 else shapes[0]
-    return f"{name}[{sizes}]"
+    if not type.startswith("("):
+        return type
+    parts, depth = [""], 0
+    for character in type[1:-1]:
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts[min(1, len(parts) - 1)].strip().removeprefix("(").removesuffix(")")
 
 
 def _called(rest: str) -> Iterator[tuple[str, str]]:
