@@ -91,7 +91,8 @@ class Confirmation:
         """The memory, and the collectives, for a `rich` console."""
 
         def lines(width: int) -> list[Text]:
-            found = paragraph(f"compiled by {self.compiler} in {self.seconds:.0f} s", width, style="bold")
+            took = "" if self.out_of_memory is not None else f" in {self.seconds:.0f} s"
+            found = paragraph(f"compiled by {self.compiler}{took}", width, style="bold")
             found += paragraph(self._verdict(), width, style="" if self.fits is not False else "red")
             if self.memory:
                 found += [Text(), *self._memory_table().lines(width)]
