@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from pyshardy.compilers.choice import compiler_of
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.options import options_of, unknown_option
 from pyshardy.core.text import named_type
@@ -226,7 +227,8 @@ def propagate(
         options: The options of propagation.
         keywords: Single options, such as `strategy="basic"`; they override `options`. `view="xla"`, the default, gives
             the shardings of `jax.jit`; `view="stablehlo"` gives those of Shardy's passes on the unchanged module.
-            `compiler="tpu:v5e:2x4"` asks that compiler, and gives the shardings of its program.
+            `compiler="tpu:v5e:2x4"` asks that compiler, and gives the shardings of its program. A function that was
+            lowered for a TPU or GPU is taken to its compiler where that is installed; `compiler="none"` does without.
 
     Raises:
         UsageError: An option is unknown or has a value of the wrong type, or the program cannot be loaded.
@@ -245,7 +247,9 @@ def propagate(
     wanted = _propagate_options(options or (known.propagate_options if known else None), keywords, "propagating")
     if known is None:
         module = _module(program)
+        wanted = _with_compiler(wanted, module)
         return finish_propagation(*shard(module, wanted, dumps=_dumps(module, wanted.dump_directory)))
+    wanted = _with_compiler(wanted, known.before)
     if wanted != known.propagate_options:
         dumps = _dumps(known.before, wanted.dump_directory)
         return finish_propagation(*shard(known.before, wanted, dumps=dumps))
@@ -308,6 +312,7 @@ def partition(
         propagation = known.propagated if isinstance(known, Propagation) else None
         return _inspected(finish_partition(known.sharded, chosen, propagation=propagation))
     module = _module(program)
+    wanted = _with_compiler(wanted, module)
     dumps = _dumps(module, chosen.dump_directory or wanted.dump_directory)
     sharded, root = shard(module, wanted, chosen.dump_directory, dumps)
     return _inspected(finish_partition(sharded, chosen, root))
@@ -325,8 +330,18 @@ _OWN = frozenset(field.name for field in fields(PartitionOptions))
 def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
     given = {name: value for name, value in changes.items() if not (name in ("view", "compiler") and value is None)}
     found = options_of(PropagateOptions, options, given, doing)
+    if found.compiler is None:
+        return found
     name = compiler_name(found.compiler)
     return found if name == found.compiler else replace(found, compiler=name)
+
+
+def _with_compiler(options: PropagateOptions, module: Module) -> PropagateOptions:
+    """The options with the name of a compiler, or with none; the platform of the program decides if nobody did."""
+    if options.compiler is not None:
+        return options
+    is_usual = options.view is View.XLA and not options.alters_results
+    return replace(options, compiler=compiler_of(module) if is_usual else "")
 
 
 def _dumps(module: Module, directory: str) -> str:

@@ -12,7 +12,6 @@ from pyshardy.compilers.target import compiler_name
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import cost
 from pyshardy.report.confirmation import Confirmation
-from pyshardy.results.program_result import ProgramResult
 from pyshardy.runtime.hlo import hlo_kinds
 
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
@@ -28,7 +27,7 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
     Args:
         program: A result of `load` or `propagate`, or anything that `load` takes.
         compiler: The compiler, such as "tpu:v5e:2x4", "cuda:h100" or "cpu"; by default the one that the program was
-            propagated with.
+            propagated with, or that of the platform that it was lowered for.
         timeout_s: The limit in seconds.
         estimate: Whether to estimate the compiler's program too, with `cost`; for CPUs there is no estimate.
 
@@ -48,12 +47,11 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
     >>> [(row.kind, row.count) for row in found.collectives], dict(found.memory)["argument"]
     ([('all_reduce', 1)], 64)
     """
-    known = program if isinstance(program, ProgramResult) else None
-    name = compiler_name(compiler) or (known.propagate_options.compiler if known is not None else "")
+    result = propagate(program, compiler=compiler_name(compiler) or None)
+    name = result.propagate_options.compiler
     if not name:
         needed = "the name of a compiler, such as tpu:v5e:2x4"
         raise UsageError("compiling a program", got="no compiler", needed=needed)
-    result = propagate(program, compiler=name)
     try:
         answer = ask(result.before, name, to_the_end=True, timeout_s=timeout_s)
         refused = None

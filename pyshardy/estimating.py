@@ -24,8 +24,9 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.printing import html, printed
+from pyshardy.report.printing import Page, html, printed
 from pyshardy.results.partition import Partition
+from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation
 
 
@@ -37,11 +38,13 @@ class Cost:
         estimate: The figures.
         partition: The per-device program; None if the estimate did not need it.
         warnings: Warnings and notes about the program, with places.
+        speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
     """
 
     estimate: Estimate
     partition: Partition | None = None
     warnings: tuple[str, ...] = ()
+    speaker: str = ""
 
     @cached_property
     def step_seconds(self) -> float:
@@ -60,21 +63,25 @@ class Cost:
 
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-ready data."""
-        return self.estimate.to_json()
+        return self.estimate.to_json() | ({"speaker": self.speaker} if self.speaker else {})
+
+    def tables(self) -> Page:
+        """The figures as tables, in the width in which they are printed."""
+        return cost_tables(self.estimate, self.speaker)
 
     def __str__(self) -> str:
-        return printed(cost_tables(self.estimate))
+        return printed(self.tables())
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return html(cost_tables(self.estimate))
+        return html(self.tables())
 
 
 def cost(
     program: Any,
-    hardware: Hardware | str | Path = "v5p",
+    hardware: Hardware | str | Path | None = None,
     *,
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
@@ -86,7 +93,8 @@ def cost(
 
     Args:
         program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
-        hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`.
+        hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`; by default the chip of the
+            compiler that was asked, or else v5p.
         networks: The networks of mesh axes, such as `{"data": "dcn"}`; other axes use networks from the inside out.
         shape: The dimensions of the torus, such as (16, 16), if the chip has one.
         collectives: The model of collectives: "formula", "measured" or "xla".
@@ -113,12 +121,18 @@ def cost(
     ('3.44e+10', [('all_reduce', 1)], True)
     """
     model = collective_model(collectives)
-    chip = find_hardware(hardware)
+    chip = None if hardware is None else find_hardware(hardware)
     described, source = _described(program, quick, options_of(PartitionOptions, options, {}, "estimating"))
     with pause_gc():
+        chip = chip or find_hardware(_chip_of(source))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         part = source if isinstance(source, Partition) else None
-        return Cost(estimate(described, topology, model), part, source.warnings)
+        return Cost(estimate(described, topology, model), part, source.warnings, source.speaker)
+
+
+def _chip_of(result: ProgramResult) -> str:
+    """The chip of the compiler that was asked; else the usual one."""
+    return (result.answer.target.chip if result.answer is not None else "") or "v5p"
 
 
 def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:

@@ -262,8 +262,12 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
     text = "propagate through the program as XLA rewrites it, as jax.jit does (default), or the module unchanged"
     group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
-    text = "ask a compiler, like tpu:v5e:2x4, cuda:h100 or cpu: shardings and collectives as it has them (none: do not)"
-    group.add_argument("--compiler", metavar="NAME", default="none", help=text)
+    text = (
+        "ask a compiler, like tpu:v5e:2x4, cuda:h100 or cpu: shardings and collectives as it has them; tpu or cuda "
+        "alone takes the chip of --hardware (default: that of the platform that the program was lowered for, if it is "
+        "installed; none: do not ask)"
+    )
+    group.add_argument("--compiler", metavar="NAME", help=text)
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")
     group.add_argument("--no-user-priorities", action="store_true", help="ignore the priorities on dimensions")
     group.add_argument("--conservative", action="store_true", help="avoid sub-axes and axes that do not divide")
@@ -306,16 +310,23 @@ def table_options(arguments: argparse.Namespace) -> Any:
 
 def propagate_options(arguments: argparse.Namespace) -> Any:
     """The propagation options of a command line."""
-    from pyshardy.compilers.target import compiler_name
     from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
 
     return PropagateOptions(
         strategy=StrategyOption(arguments.strategy),
         view=View(arguments.view),
-        compiler=compiler_name(arguments.compiler),
+        compiler=_compiler(arguments),
         op_priorities=not arguments.no_op_priorities,
         user_priorities=not arguments.no_user_priorities,
         conservative=arguments.conservative,
         origins=arguments.origins,
         edges=arguments.edges,
     )
+
+
+def _compiler(arguments: argparse.Namespace) -> str | None:
+    """The compiler of a command line: none, one by its whole name, or a platform with the chip of `--hardware`."""
+    from pyshardy.compilers.target import compiler_name, with_chip
+
+    name = arguments.compiler
+    return None if name is None else compiler_name(with_chip(name, getattr(arguments, "hardware", None) or ""))

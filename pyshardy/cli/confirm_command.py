@@ -42,11 +42,12 @@ def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOpt
     from pyshardy.api import propagate
     from pyshardy.confirming import confirm
 
-    if not options.compiler:
-        needed = "--compiler tpu:v5e:2x4, cuda:h100 or cpu"
-        raise UsageError("reading the command line", got="no compiler", needed=needed)
     with naming(arguments.source):
         with stage("partitioning"):
             result = propagate(module, options)
-        with stage(f"compiling for {options.compiler}, which takes seconds to minutes"):
+        compiler = result.propagate_options.compiler
+        if not compiler:
+            needed = "--compiler tpu:v5e:2x4, cuda:h100 or cpu"
+            raise UsageError("reading the command line", got="no compiler", needed=needed)
+        with stage(f"compiling for {compiler}, which takes seconds to minutes"):
             return confirm(result, timeout_s=arguments.timeout)

@@ -12,8 +12,8 @@ from pyshardy.errors import UsageError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
-    text = "the chip (h100, v5p, ...), or a TOML file that describes one (default v5p)"
-    parser.add_argument("--hardware", metavar="CHIP|FILE", default="v5p", help=text)
+    text = "the chip (h100, v5p, ...), or a TOML file that describes one (default: that of --compiler, or v5p)"
+    parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
     text = "the networks of mesh axes, like data=dcn (default: from the inside out)"
     parser.add_argument("--networks", metavar="AXES", help=text)
     parser.add_argument(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyshardy.report.excess import Excess
     from pyshardy.report.replications import Replication
     from pyshardy.results.partition import Partition
+    from pyshardy.results.program_result import ProgramResult
     from pyshardy.results.remedies import Remedy
 
 _MOST_EXCESSES = 5
@@ -46,9 +47,14 @@ def explain(module: Module, arguments: argparse.Namespace, options: PropagateOpt
         result = propagate(module, options)
         if arguments.value is None:
             conflicts = result.conflicts()
-            return conflicts.to_json(), str(conflicts)
+            return conflicts.to_json(), _said(result, str(conflicts))
         found = result.explain(arguments.value, details=arguments.details)
-    return found.to_json(), str(found)
+    return found.to_json(), _said(result, str(found))
+
+
+def _said(result: ProgramResult, text: str) -> str:
+    """A text after a line on whose shardings it tells of."""
+    return "\n".join(filter(None, [result.speaker, text]))
 
 
 def _told(replications: Sequence[Replication], remedies: Mapping[Replication, Remedy]) -> list[str]:
@@ -84,12 +90,12 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     lines = [f"{number}. {text}" for number, text in enumerate((*told, *map(str, stories)), 1)]
     data: dict[str, Any] = {"collectives": [story.to_json() for story in stories]}
     if result.answer is not None:
-        lines.insert(0, f"as compiled by {result.answer}")
         data |= {"compiler": str(result.answer), "replications": [found.to_json() for found in replications]}
         data["remedies"] = [found.to_json() for found in remedies.values()]
         with stage("partitioning without the compiler"), naming(source):
             more = _excesses(result)
         data["excesses"] = [found.to_json() for found in more]
         lines += [f"at {found}" for found in more[:_MOST_EXCESSES]]
-    said = lines if stories else [*lines, "no collectives: the devices do not communicate"]
-    return data, "\n".join(said)
+    if not stories:
+        lines.append("no collectives: the devices do not communicate")
+    return data, _said(result, "\n".join(lines))

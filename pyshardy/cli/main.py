@@ -142,9 +142,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.json:
         print_json(result.to_json())
     else:
-        from pyshardy.report.cost import cost_tables
-
-        print_tables(cost_tables(result.estimate))
+        print_tables(result.tables())
     _print_warnings(result.warnings)
     return 0
 

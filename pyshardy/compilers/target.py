@@ -86,6 +86,15 @@ class Target:
         return f"{self.devices} x {self.chip} ({slices}{self.topology})"
 
 
+def chips_of(platform: str) -> tuple[str, ...]:
+    """The chips of a platform, by their names in `--hardware`.
+
+    >>> chips_of("tpu")
+    ('v4', 'v5e', 'v5p', 'v6e', 'tpu7x')
+    """
+    return tuple(chip for chip, one in _CHIPS.items() if one.platform == platform)
+
+
 def compiler_name(text: str) -> str:
     """A compiler's name as it was given; empty for "none".
 
@@ -99,6 +108,15 @@ def compiler_name(text: str) -> str:
         return ""
     _parts(text)
     return text
+
+
+def with_chip(name: str, chip: str) -> str:
+    """A compiler's name with a chip where it has only the platform and the chip is one of that platform.
+
+    >>> with_chip("tpu", "v5p"), with_chip("tpu", "h100"), with_chip("cuda:h100:8", "v5p")
+    ('tpu:v5p', 'tpu', 'cuda:h100:8')
+    """
+    return f"{name}:{chip}" if chip in chips_of(name) else name
 
 
 def find_target(text: str, devices: int) -> Target:
@@ -145,7 +163,7 @@ def _parts(text: str) -> tuple[str, str, str]:
         if (rest and not rest.isdecimal()) or rest == "0":
             raise UsageError(_DOING, got=repr(text), needed="cpu, or cpu:8 for eight devices")
         return platform, "", rest
-    known = [chip for chip, one in _CHIPS.items() if one.platform == platform]
+    known = chips_of(platform)
     if name not in known:
         hint = did_you_mean(name, known)
         needed = f"{platform}:CHIP or {platform}:CHIP:TOPOLOGY, where CHIP is one of {', '.join(known)}"

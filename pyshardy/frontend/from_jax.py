@@ -133,6 +133,7 @@ def load_exported(exported: Any, mesh: Axes = None) -> Module:
         tuple(exported.module_kept_var_idx),
         exported.out_tree,
         tuple(len(leaf.shape) for leaf in exported.out_avals),
+        platform=exported.platforms[0],
     )
     return module
 

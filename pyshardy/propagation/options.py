@@ -63,7 +63,8 @@ class PropagateOptions(Options):
             batching dimensions before propagation.
         view: The form of the program.
         compiler: The compiler to ask for the form of the program, such as "tpu:v5e:2x4"; the view is then that
-            compiler's own. Empty asks none.
+            compiler's own. Empty asks none. None asks the compiler of the platform that the program was lowered for, if
+            that is a TPU or GPU and its compiler is installed.
 
     Raises:
         UsageError: A value of the wrong type, or an unknown name.
@@ -85,7 +86,7 @@ class PropagateOptions(Options):
     dedup_functions_fully: bool = False
     explicit_gather_scatter_batching: bool = False
     view: View = View.XLA
-    compiler: str = ""
+    compiler: str | None = None
 
     @property
     def alters_results(self) -> bool:

@@ -24,11 +24,17 @@ _Group = tuple[str, Sequence[LiveValue]]
 """Like values of several layers, with their common name."""
 
 
-def cost_tables(found: Estimate) -> Page:
-    """The time, collectives and memory of an estimate, in the width in which they are printed."""
+def cost_tables(found: Estimate, speaker: str = "") -> Page:
+    """The time, collectives and memory of an estimate, in the width in which they are printed.
+
+    Args:
+        found: The estimate.
+        speaker: Whose program was estimated, for the first line.
+    """
 
     def lines(width: int) -> list[Text]:
-        shown = [*_heading(found, width), Text(), *_times(found).lines(width), Text()]
+        shown = paragraph(speaker, width) if speaker else []
+        shown += [*_heading(found, width), Text(), *_times(found).lines(width), Text()]
         if found.collectives:
             shown += [*_collectives(found).lines(width), Text()]
         shown += [*_memory(found, width), Text(), *_live(found).lines(width)]

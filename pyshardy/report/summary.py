@@ -111,6 +111,7 @@ class Summary:
         warnings: The warnings.
         compiler: The compiler that was asked, such as "libtpu 0.0.52 for 8 x v5e (2x4)"; empty for none.
         replicated: One line on the tensors that it replicates; empty if there are none.
+        stand_in: Without one, whose shardings these are and how to ask; empty for programs of CPUs.
     """
 
     title: str
@@ -123,6 +124,7 @@ class Summary:
     warnings: tuple[str, ...] = ()
     compiler: str = ""
     replicated: str = ""
+    stand_in: str = ""
 
     @property
     def device_count(self) -> int:

@@ -19,7 +19,8 @@ _MOST_WARNINGS = 8
 
 def verdict(summary: Summary, traffic: Traffic | None, options: TableOptions, width: int) -> list[Text]:
     """The devices, the bytes before and after, the origin of shardings, the bytes sent, and warnings."""
-    lines = paragraph(f"as compiled by {summary.compiler}", width) if summary.compiler else []
+    speaker = f"as compiled by {summary.compiler}" if summary.compiler else summary.stand_in
+    lines = paragraph(speaker, width) if speaker else []
     lines += paragraph(_title(summary, options), width, style="bold")
     if summary.inputs or summary.outputs:
         lines += _totals(summary).lines(width)

@@ -299,10 +299,11 @@ def _partitioned_by_compiler(
     from pyshardy.compilers.ask import ask, partitioned_module
 
     watch = Stopwatch(sharded.stages, sharded.passes)
-    before = sharded.before
+    before, compiler = sharded.before, sharded.options.compiler
+    assert compiler
     interface = sharded.interface.on(_meshes_in_use(sharded))
     with pause_gc(), watch.stage("partition"):
-        module = partitioned_module(ask(before, sharded.options.compiler), before)
+        module = partitioned_module(ask(before, compiler), before)
     return Partition(module, sharded, sharded.diagnostics, watch.stages, watch.passes, options, interface, propagation)
 
 

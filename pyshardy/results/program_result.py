@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
+from pyshardy.compilers.choice import stand_in_of
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import UsageError
@@ -17,7 +18,7 @@ from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, source_frames
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
-from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.places import short_path, user_place
 from pyshardy.report.printing import printed
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
@@ -113,6 +114,17 @@ class ProgramResult(ABC):
         from pyshardy.compilers.ask import ask
 
         return ask(self.before, compiler)
+
+    @property
+    def stand_in(self) -> str:
+        """Whose shardings these are, where XLA for CPUs stands in for the compiler of the program's platform."""
+        options = self.propagate_options
+        return "" if options.compiler or options.view is not View.XLA else stand_in_of(self.before)
+
+    @property
+    def speaker(self) -> str:
+        """Whose shardings and collectives these are, in words; empty for XLA for CPUs where nothing else is meant."""
+        return self.stand_in if self.answer is None else f"as compiled by {self.answer}"
 
     @cached_property
     def replications(self) -> tuple[Replication, ...]:

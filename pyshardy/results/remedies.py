@@ -122,8 +122,10 @@ def _price(remedy: Remedy) -> float:
 
 def _tried(part: Partition, replication: Replication, one: _Try) -> Remedy | None:
     """What the compiler makes of a program with constraints; None if it refuses it."""
+    compiler = part.propagate_options.compiler
+    assert compiler
     try:
-        answer = ask(one.module, part.propagate_options.compiler)
+        answer = ask(one.module, compiler)
         traffic = traffic_by_compiler(partitioned_module(answer, one.module), part.meshes)
     except ShardyError:
         return None

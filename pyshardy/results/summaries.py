@@ -49,6 +49,7 @@ def summarize(propagation: Propagation) -> Summary:
         stages=propagation.stages,
         compiler="" if propagation.answer is None else str(propagation.answer),
         replicated=replications_line(propagation.replications),
+        stand_in=propagation.stand_in,
         warnings=(
             *propagation.diagnostic_texts(),
             *_lost("input", inputs),

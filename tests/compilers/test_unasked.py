@@ -1,0 +1,55 @@
+"""A function that was lowered for a TPU or GPU is taken to its compiler without being told to."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import pyshardy
+from pyshardy.compilers.plugins import is_installed
+
+MESH = AbstractMesh((2, 4), ("data", "model"))
+
+
+def _module(platform: str) -> pyshardy.Module:
+    if not is_installed(platform):
+        pytest.skip(f"needs the compiler for {platform}")
+    x = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    w = jax.ShapeDtypeStruct((128, 128), jnp.float32)
+    shardings = NamedSharding(MESH, P("data")), NamedSharding(MESH, P(None, "model"))
+    return pyshardy.load(lambda x, w: jnp.tanh(x @ w).sum(1), x, w, in_shardings=shardings, platform=platform)
+
+
+@pytest.mark.parametrize("platform, chip", [("tpu", "v5e"), ("cuda", "h100")])
+def test_the_platform_of_the_program_chooses(platform: str, chip: str) -> None:
+    found = pyshardy.partition(_module(platform))
+    assert found.answer is not None and found.answer.target.chip == chip
+    assert str(found.propagated).startswith(f"as compiled by {found.answer}\n")
+    assert [row.kind for row in found.traffic.collectives] == ["all_reduce"]
+
+
+def test_the_price_is_that_of_the_compiler_s_chip() -> None:
+    found = pyshardy.cost(_module("tpu"))
+    assert "v5e" in found.estimate.hardware
+    assert str(found).startswith("as compiled by libtpu")
+
+
+def test_none_asks_nobody_and_says_so() -> None:
+    found = pyshardy.propagate(_module("tpu"), compiler="none")
+    assert found.answer is None
+    assert str(found).startswith("as XLA for CPUs; for your TPU: --compiler tpu:v5e\n")
+
+
+def test_options_that_a_compiler_does_not_know_ask_nobody() -> None:
+    module = _module("tpu")
+    assert pyshardy.propagate(module, view="stablehlo").answer is None
+    assert pyshardy.propagate(module, conservative=True).answer is None
+
+
+def test_a_second_question_keeps_the_compiler() -> None:
+    found = pyshardy.propagate(_module("tpu"))
+    assert pyshardy.propagate(found) is found
+    assert pyshardy.partition(found).answer is not None
