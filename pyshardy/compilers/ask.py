@@ -61,7 +61,8 @@ def ask(
     main = main_function(root)
     inputs = tuple(_is_open(arg_attrs(main, one.index)) for one in main.region.blocks[0].args)
     outputs = tuple(_is_open(result_attrs(main, index)) for index in range(result_count(main)))
-    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, to_the_end)
+    options = getattr(module.origin, "compiler_options", ())
+    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, to_the_end, options)
     key = key_of(job, plugin)
     answer = kept(key)
     if answer is None:

@@ -35,6 +35,7 @@ class Job:
         open_inputs: For each input, whether the compiler may choose its sharding.
         open_outputs: The same for the outputs.
         to_the_end: Whether to compile to the end; else until the program is partitioned.
+        options: Options for the compiler by name, as `jax.jit` takes them.
     """
 
     program: bytes
@@ -42,6 +43,7 @@ class Job:
     open_inputs: tuple[bool, ...]
     open_outputs: tuple[bool, ...]
     to_the_end: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
 
 
 def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
@@ -79,6 +81,7 @@ def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
         "open_inputs": job.open_inputs,
         "open_outputs": job.open_outputs,
         "to_the_end": job.to_the_end,
+        "options": job.options,
     }
 
 

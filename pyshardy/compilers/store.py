@@ -41,6 +41,7 @@ def key_of(job: Job, plugin: Plugin) -> str:
         "plugin": [plugin.label, plugin.library],
         "open": [job.open_inputs, job.open_outputs],
         "to_the_end": job.to_the_end,
+        "options": job.options,
         "flags": {name: os.environ.get(name, "") for name in _FLAGS},
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

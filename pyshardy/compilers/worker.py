@@ -90,6 +90,7 @@ def _options(job: dict[str, Any], devices: list[Any], dump: Path) -> Any:
     build.allow_spmd_sharding_propagation_to_parameters = job["open_inputs"]
     build.allow_spmd_sharding_propagation_to_output = job["open_outputs"]
     options.env_option_overrides = [
+        *map(tuple, job["options"]),
         ("xla_dump_to", str(dump)),
         ("xla_dump_hlo_pass_re", "shardy-xla|(tpu-)?spmd-partitioning"),
         ("xla_dump_hlo_as_proto", True),

@@ -31,6 +31,7 @@ from pyshardy.frontend.jax_lower import (
 from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
 from pyshardy.frontend.jax_private import (
     compile_arg,
+    compiler_options_of,
     devices_of,
     inspections,
     kept_leaves,
@@ -60,6 +61,7 @@ class JaxSignature:
         callbacks: The Python functions that the module calls, by their numbers there.
         mesh: The abstract mesh that it was lowered for, if there was one.
         platform: The platform that it was lowered for, if known.
+        compiler_options: The options for the compiler that `jax.jit` was given, by name.
         partitioners: JAX's records of the partitioners of `custom_partitioning`, by their names in the module.
         explicit_axes: The explicit mesh axes, along which JAX decides all shardings while it traces.
         static_argnums: The positions of static arguments, if known.
@@ -80,6 +82,7 @@ class JaxSignature:
     callbacks: tuple[Any, ...] = ()
     mesh: AbstractMesh | None = None
     platform: str | None = None
+    compiler_options: tuple[tuple[str, Any], ...] = ()
     partitioners: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     explicit_axes: tuple[str, ...] = ()
     static_argnums: tuple[int, ...] = ()
@@ -268,5 +271,6 @@ def _signature(lowered: jax.stages.Lowered) -> JaxSignature:
         },
         inspections=inspections(lowered),
         platform=platform_of(lowered),
+        compiler_options=compiler_options_of(lowered),
         lowered=lowered,
     )

@@ -51,6 +51,11 @@ def platform_of(lowered: Any) -> str | None:
     return found[0] if found else None
 
 
+def compiler_options_of(lowered: Any) -> tuple[tuple[str, Any], ...]:
+    """The options for the compiler that `jax.jit` was given, by name; none if this JAX does not tell."""
+    return tuple(getattr(lowered._lowering, "_compiler_options_kvs", None) or ())
+
+
 def devices_of(lowered: Any) -> tuple[Any, ...] | None:
     """The devices of the meshes in a function, in any order; None without devices or with stand-ins."""
     found = getattr(lowered._lowering, "_device_list", None)

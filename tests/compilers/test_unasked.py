@@ -53,3 +53,14 @@ def test_a_second_question_keeps_the_compiler() -> None:
     found = pyshardy.propagate(_module("tpu"))
     assert pyshardy.propagate(found) is found
     assert pyshardy.partition(found).answer is not None
+
+
+def test_options_of_jit_reach_the_compiler() -> None:
+    if not is_installed("tpu"):
+        pytest.skip("needs the compiler for tpu")
+    x = jax.ShapeDtypeStruct((64, 128), jnp.float32, sharding=NamedSharding(MESH, P("data")))
+    module = pyshardy.load(jax.jit(jnp.tanh, compiler_options={"xla_no_such_option": True}), x, platform="tpu")
+    with pytest.raises(pyshardy.ShardyError, match="xla_no_such_option"):
+        pyshardy.propagate(module)
+    known = jax.jit(jnp.tanh, compiler_options={"xla_jf_spmd_threshold_for_windowed_einsum_mib": 1000})
+    assert pyshardy.propagate(pyshardy.load(known, x, platform="tpu")).answer is not None
