@@ -12,7 +12,7 @@ from pyshardy.compilers.choice import compiler_of
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.options import options_of, unknown_option
 from pyshardy.core.text import named_type
-from pyshardy.errors import UsageError
+from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.annotate import core_mesh
 from pyshardy.frontend.annotated import Axes, import_annotations
 from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
@@ -341,7 +341,15 @@ def _with_compiler(options: PropagateOptions, module: Module) -> PropagateOption
     if options.compiler is not None:
         return options
     is_usual = options.view is View.XLA and not options.alters_results
-    return replace(options, compiler=compiler_of(module) if is_usual else "")
+    name = compiler_of(module) if is_usual else ""
+    if name:
+        from pyshardy.compilers.ask import ask
+
+        try:
+            ask(module, name)
+        except ShardyError:  # nobody named a compiler: the first line of the result says how to ask, and so to see why
+            name = ""
+    return replace(options, compiler=name)
 
 
 def _dumps(module: Module, directory: str) -> str:

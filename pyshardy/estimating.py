@@ -137,6 +137,8 @@ def _chip_of(result: ProgramResult) -> str:
 
 def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:
     """The cost program, and the result that it was made from: the per-device program or the propagated one."""
+    if not isinstance(program, ProgramResult):  # the price of a compiler's own program is for those who ask for it
+        program = propagate(program, compiler="none")
     if quick and not isinstance(program, Partition):
         program = propagate(program)
         if why_not(program.sharded) is None:

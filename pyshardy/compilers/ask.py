@@ -32,6 +32,7 @@ _GIVEN = ("sdy.sharding", "mhlo.sharding")
 _NAMES = ("jax.result_info", "jax.buffer_donor", "tf.aliasing_output", "mhlo.memory_kind")
 _INSPECTION = "InspectSharding"
 _PARTITIONER = "CustomSPMDPartitioning"
+_COPY = "mhlo.copy"
 _STAND_INS = {b"\x12\x05mulhi": b"\x12\x05power"}
 """Opcodes of libtpu that jaxlib lacks, as fields of a proto, each with another elementwise one of the same length."""
 
@@ -160,7 +161,15 @@ def partitioned_module(answer: Answer, module: Module) -> Module:
     _name_as(found, module)
     with module.context:
         _use_meshes_of(module_meshes(module.root), found)
+        _without_copies(found)
     return found
+
+
+def _without_copies(found: Module) -> None:
+    """Erase copies, which partitioners put around loops; later steps of the compiler keep only those that it needs."""
+    for op in [op for op in walk(found.root) if op.name == _COPY]:
+        op.result.replace_uses(op.operands[0])
+        op.erase()
 
 
 def _calls_partitioner(op: Op) -> bool:

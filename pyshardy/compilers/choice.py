@@ -43,15 +43,17 @@ def _devices(module: Module) -> int:
 def compiler_for(platform: str, devices: int, chip: str = "") -> str:
     """The name of the compiler of a platform, if it is installed and has a topology for the devices; else empty.
 
+    A program for one device is not partitioned, so there is nothing to ask.
+
     Args:
         platform: The platform that the program was lowered for, such as "tpu".
         devices: The number of devices of its mesh.
         chip: The chip that the user named, if any; it counts if it is of that platform.
 
-    >>> compiler_for("cpu", 8), compiler_for("", 8)
+    >>> compiler_for("cpu", 8), compiler_for("tpu", 1)
     ('', '')
     """
-    if platform not in _EXTRAS or devices < 1 or not is_installed(platform):
+    if platform not in _EXTRAS or devices < 2 or not is_installed(platform):
         return ""
     name = f"{platform}:{chip if chip in chips_of(platform) else _USUAL[platform]}"
     try:
@@ -62,14 +64,14 @@ def compiler_for(platform: str, devices: int, chip: str = "") -> str:
 
 
 def stand_in(platform: str, devices: int) -> str:
-    """Whose shardings a program has without a compiler, and how to ask it; empty for programs of CPUs.
+    """Whose shardings a program has without a compiler, and how to ask it; empty for CPUs and for one device.
 
     >>> stand_in("rocm", 8)
     'as XLA for CPUs; what it does for your GPU may differ'
     >>> stand_in("cpu", 8)
     ''
     """
-    if platform not in _DEVICES:
+    if platform not in _DEVICES or devices < 2:
         return ""
     device, name = _DEVICES[platform], compiler_for(platform, devices)
     if name:

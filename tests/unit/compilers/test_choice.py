@@ -29,7 +29,13 @@ def test_the_chip_counts_if_it_is_of_the_platform(installed: set[str]) -> None:
     assert compiler_for("tpu", 8, "h100") == "tpu:v5e"
 
 
-@pytest.mark.parametrize("devices", [0, 6])
+@pytest.mark.parametrize("devices", [0, 1])
+def test_a_program_for_one_device_asks_nobody(installed: set[str], devices: int) -> None:
+    installed.add("tpu")
+    assert compiler_for("tpu", devices) == stand_in("tpu", devices) == ""
+
+
+@pytest.mark.parametrize("devices", [6, 10])
 def test_devices_without_a_topology_ask_no_compiler(installed: set[str], devices: int) -> None:
     installed.add("tpu")
     assert compiler_for("tpu", devices) == ""
