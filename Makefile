@@ -27,7 +27,7 @@ test-fast: $(VENV)/.tested  ## tests of every room in a minute or a little more,
 	$(BIN)/pytest -n auto -q -m "not slow" --hypothesis-profile=fast -p no:cacheprovider
 
 test-reference: $(COMPILED)/.tested  ## what compares with the reference and with compilers, and the ratios, with the compiled core
-	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/differential tests/test_filecheck.py tests/cost/test_published.py
+	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/differential tests/test_filecheck.py tests/cost/test_published.py tests/cost/test_one_gpu.py
 	$(COMPILED_BIN)/pip install --quiet --disable-pip-version-check libtpu
 	$(COMPILED_BIN)/pip install --quiet --disable-pip-version-check --no-deps $(CUDA_PLUGIN)
 	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/compilers

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
-from pyshardy.costing.compilers import ACCELERATOR, Compiler
+from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.estimate import straggling
@@ -20,6 +20,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
+from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.peak import fixed_bytes
 from pyshardy.costing.program import Input, Op, Program, Traffic
 from pyshardy.costing.roofline import Roofline
@@ -62,7 +63,7 @@ def brief_estimate(
     program: Program,
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
-    compiler: Compiler = ACCELERATOR,
+    compiler: Compiler | None = None,
     part_of: PartOf = lambda op: NOWHERE,
 ) -> Brief:
     """Time and memory of one run of a program.
@@ -71,10 +72,11 @@ def brief_estimate(
         program: The program of one device.
         topology: The chip, and where the mesh lies.
         model: The model of collectives.
-        compiler: What the compiler does.
+        compiler: What the compiler does; by default, the compiler that is assumed for the chip.
         part_of: The position of an op; None if it is where its operands are.
     """
-    program = with_aliases(program)
+    program = with_added_partial_sums(with_aliases(program))
+    compiler = compiler or assumed(topology.hardware)
     flat = lower(flatten(program), compiler)
     block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}
@@ -91,6 +93,7 @@ def brief_estimate(
     seconds, shorter = scheduler.seconds(block, left_out)
     seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
     seconds += seconds * straggling(count_collectives(program), topology)
+    seconds = max(seconds, topology.hardware.dispatch_s)
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
     plans = [Planner(flat, compiler).main(*one) for one in blocks]

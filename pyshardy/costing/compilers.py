@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+
+from pyshardy.costing.hardware import Hardware
 
 
 class Order(Enum):
@@ -44,6 +46,8 @@ class Compiler:
         keeps_barriers: Whether what follows an optimization barrier waits for all that the barrier reads.
         hoists: Whether it moves loop invariants before the loop.
         packs: Whether the holes between buffers count.
+        merges_kernels: Whether kernels over the same elements become one of several results.
+        fuses_into_products: Whether products compute their operands, and what follows, element by element.
     """
 
     order: Order = Order.PROGRAM
@@ -64,6 +68,8 @@ class Compiler:
     hoists: bool = False
     packs: bool = False
     recomputes: bool = False
+    merges_kernels: bool = False
+    fuses_into_products: bool = False
     library_elements: int = 0
 
     @property
@@ -96,3 +102,10 @@ XLA_ON_CPU = Compiler(
     library_elements=4096,
 )
 """XLA's compiler for CPUs; tests compare estimates of memory with it."""
+
+
+def assumed(hardware: Hardware) -> Compiler:
+    """The compiler that estimates assume for a chip."""
+    return replace(
+        ACCELERATOR, merges_kernels=hardware.merges_kernels, fuses_into_products=hardware.fuses_into_products
+    )

@@ -8,7 +8,7 @@ from math import log2
 from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
-from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
+from pyshardy.costing.compilers import Compiler, Order, assumed
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import donation_note, with_aliases
 from pyshardy.costing.flat import Flat
@@ -16,6 +16,7 @@ from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.lowering import lower
+from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic
 from pyshardy.costing.roofline import Bound, Roofline
@@ -132,7 +133,7 @@ def estimate(
     program: Program,
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
-    compiler: Compiler = ACCELERATOR,
+    compiler: Compiler | None = None,
 ) -> Estimate:
     """Estimate the cost of one run of a program.
 
@@ -140,10 +141,11 @@ def estimate(
         program: The program of one device.
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
-        compiler: What the compiler does.
+        compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
     hardware = topology.hardware
-    program = with_aliases(program)
+    compiler = compiler or assumed(hardware)
+    program = with_added_partial_sums(with_aliases(program))
     flat = lower(flatten(program, compiler), compiler)
     block = fuse(flat, compiler)
     priced: dict[Traffic, float] = {}
@@ -157,13 +159,14 @@ def estimate(
     totals = scheduler.block(block)
     counted = count_collectives(program)
     waiting = totals.seconds * straggling(counted, topology)
+    step = max(totals.seconds + waiting, hardware.dispatch_s)
     rate = _product_rate(block, scheduler.roofline)
     return Estimate(
         hardware=hardware.name,
         topology=tuple(topology.describe().items()),
         devices=topology.devices,
         collective_model=model.value,
-        step_seconds=totals.seconds + waiting,
+        step_seconds=step,
         serial_seconds=totals.serial_seconds + waiting,
         compute_seconds=totals.compute_seconds,
         communication_seconds=totals.communication_seconds + waiting,
@@ -173,7 +176,7 @@ def estimate(
         flops_per_device=totals.flops,
         transcendentals_per_device=totals.transcendentals,
         bytes_per_device=totals.bytes,
-        utilization=totals.flops / ((totals.seconds + waiting) * rate) if totals.seconds else 0.0,
+        utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, seconds_of, topology),
         memory=_peak(program, flat, compiler, block),
         memory_limit_bytes=hardware.memory_bytes,

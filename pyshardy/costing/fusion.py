@@ -12,6 +12,8 @@ from pyshardy.costing.choice import Choice
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
+from pyshardy.costing.multi_output import merged
+from pyshardy.costing.products import with_products
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -53,6 +55,10 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         compiler: What is known of the compiler.
     """
     block = _Fuser(flat, compiler).block(flat.body)
+    if compiler.merges_kernels:
+        block = merged(block, flat.tensors)
+    if compiler.fuses_into_products:
+        block = with_products(block, flat.tensors, can_fuse)
     return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
 
 
@@ -148,9 +154,14 @@ class _Fuser:
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
         if op.kind.name in _EXPENSIVE and not is_scaling:
             return alone and places == 1 and not choice.readers[value][kernel].is_repeated
-        if op.kind.name == "stablehlo.pad" and sum(user.kind.name in _SLICES for user in choice.users[value]) > 1:
+        if op.kind.name == "stablehlo.pad" and self._is_sliced(value, choice):
             return False
         return places <= _MOST_PLACES or op.kind.name == "stablehlo.broadcast_in_dim"
+
+    def _is_sliced(self, value: int, choice: Choice) -> bool:
+        """Whether several slices read a value, and more of it than it has."""
+        slices = [user.kind.results[0].bytes for user in choice.users[value] if user.kind.name in _SLICES]
+        return len(slices) > 1 and (self.recomputes or sum(slices) > self.tensors[value].bytes)
 
     def _is_library_reduce(self, op: Op) -> bool:
         """Whether a library computes the reduction; its kernel can hold few other ops."""

@@ -135,8 +135,16 @@ class Hardware:
         networks: The networks, the innermost one first.
         matrix_efficiency: The fraction of the peak that products reach.
         memory_efficiency: The fraction of the memory's bandwidth that kernels reach.
+        product_memory_efficiency: The same for products, such as those with a vector; that of other kernels if None.
         kernel_floor_s: The minimum time of a kernel.
+        sort_tile_bytes: The bytes that a sort keeps near a multiprocessor: longer rows are sorted in several passes
+            through memory. None if it is unknown, and then a sort takes one pass.
+        scan_passes: How often cumulative sums move their array through memory.
+        solver_efficiency: The fraction of the rate of vectors that decompositions of matrices reach.
+        dispatch_s: The minimum time of a program: a host starts no more programs one after another.
         launch_s: The time to start a collective.
+        merges_kernels: Whether its compiler makes one kernel of several that run over the same elements.
+        fuses_into_products: Whether its compiler lets products compute elementwise ops before and after them.
         overlaps_products: Whether its compiler cuts products and neighbouring collectives into pieces that overlap.
         measured: Measurements of collectives.
         sources: The source of every number, by the name of the field.
@@ -150,8 +158,15 @@ class Hardware:
     vector_flops_per_s: float | None = None
     matrix_efficiency: float = 0.7
     memory_efficiency: float = 0.7
+    product_memory_efficiency: float | None = None
     kernel_floor_s: float = 0.0
+    sort_tile_bytes: float | None = None
+    scan_passes: float = 2.0
+    solver_efficiency: float = 1.0
+    dispatch_s: float = 0.0
     launch_s: float = 0.0
+    merges_kernels: bool = False
+    fuses_into_products: bool = False
     overlaps_products: bool = False
     measured: tuple[Measured, ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
@@ -162,11 +177,19 @@ class Hardware:
         _check_texts(where, name=self.name, **{f"sources.{name}": text for name, text in self.sources})
         if self.vector_flops_per_s is not None:
             _check_positive(where, vector_flops_per_s=self.vector_flops_per_s)
-        _check_flags(where, overlaps_products=self.overlaps_products)
+        for name in ("overlaps_products", "merges_kernels", "fuses_into_products"):
+            _check_flags(where, **{name: getattr(self, name)})
         _check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)
         _check_positive(where, **{f"flops_per_s.{name}": value for name, value in self.flops_per_s})
         _check_fraction(where, matrix_efficiency=self.matrix_efficiency, memory_efficiency=self.memory_efficiency)
-        _check_times(where, kernel_floor_s=self.kernel_floor_s, launch_s=self.launch_s)
+        _check_fraction(where, solver_efficiency=self.solver_efficiency)
+        _check_positive(where, scan_passes=self.scan_passes)
+        if self.sort_tile_bytes is not None:
+            _check_positive(where, sort_tile_bytes=self.sort_tile_bytes)
+        if self.product_memory_efficiency is not None:
+            _check_fraction(where, product_memory_efficiency=self.product_memory_efficiency)
+        times = {"kernel_floor_s": self.kernel_floor_s, "dispatch_s": self.dispatch_s, "launch_s": self.launch_s}
+        _check_times(where, **times)
         if not self.flops_per_s or not self.networks:
             got = "no flops_per_s" if not self.flops_per_s else "no networks"
             raise UsageError(_ADDING, where=where, got=got, needed="at least one of each")
@@ -186,6 +209,15 @@ class Hardware:
                     needed = f"{kind.__name__} objects"
                     raise UsageError(_ADDING, where=where, got=f"{named_type(entry)} in {name}", needed=needed)
             object.__setattr__(self, name, entries)
+
+    def bytes_per_s(self, is_product: bool) -> float:
+        """The rate at which kernels read and write memory.
+
+        Args:
+            is_product: Whether the kernel is a product.
+        """
+        of_products = self.product_memory_efficiency if is_product else None
+        return self.memory_bytes_per_s * (self.memory_efficiency if of_products is None else of_products)
 
     def matrix_flops_per_s(self, dtype: str) -> float:
         """The peak rate of matrix products of an element type.

@@ -91,6 +91,5 @@ class _Bound:
         rate = hardware.matrix_flops_per_s(kind.operands[0].dtype) * hardware.matrix_efficiency
         read = [value for value in kernel.reads if known is None or value in known]
         moved = sum(self.tensors[value].bytes for value in (*read, *kernel.writes))
-        bandwidth = hardware.memory_bytes_per_s * hardware.memory_efficiency
-        shared = max(work_of(kind).flops / rate, moved / bandwidth) / self.devices
+        shared = max(work_of(kind).flops / rate, moved / hardware.bytes_per_s(is_product=True)) / self.devices
         return max(shared, hardware.kernel_floor_s)

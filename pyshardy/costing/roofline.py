@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import ceil, floor, log2
 from typing import NamedTuple
 
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.program import Kind, Op, Tensor
-from pyshardy.costing.work import Work, work_of
+from pyshardy.costing.work import Work, is_cumulative, work_of
 from pyshardy.rules.opspec import op_names
 
 _SLICING = frozenset(op_names("stablehlo.", "slice dynamic_slice gather"))
@@ -61,7 +62,8 @@ class Roofline:
     def price(self, kernel: Kernel) -> Price:
         """The cost of a kernel without inner blocks or collectives."""
         reads = [(value, self.tensors[value]) for value in kernel.reads]
-        key = (tuple([op.kind for op in kernel.ops]), tuple([tensor.bytes for _, tensor in reads]))
+        written = [self.tensors[value].bytes for value in kernel.writes]
+        key = (tuple([op.kind for op in kernel.ops]), tuple([tensor.bytes for _, tensor in reads]), tuple(written))
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._price(kernel)
@@ -76,33 +78,56 @@ class Roofline:
 
     def _price(self, kernel: Kernel) -> Price:
         hardware = self.hardware
-        matrix = vector = hard = matrix_s = 0.0
+        matrix = vector = hard = solver = matrix_s = 0.0
         is_known = True
         for op in kernel.ops:
             work = self.work(op.kind)
             is_known = is_known and work.is_known
             hard += work.transcendentals
-            if work.is_matrix:
+            if work.is_solver:
+                solver += work.flops
+            elif work.is_matrix:
                 matrix += work.flops
                 matrix_s += work.flops / (self._rate(op.kind.operands[0].dtype) * hardware.matrix_efficiency)
             else:
                 vector += work.flops
         moved = self._bytes(kernel)
-        memory_s = moved / (hardware.memory_bytes_per_s * hardware.memory_efficiency)
+        memory_s = moved * self._passes(kernel.root.kind) / hardware.bytes_per_s(is_product=bool(matrix))
         rate = hardware.vector_flops_per_s
-        vector_s = 0.0 if rate is None else (vector + hard) / rate
+        vector_s = 0.0 if rate is None else (vector + hard + solver / hardware.solver_efficiency) / rate
         times = ((matrix_s, Bound.MATRIX), (vector_s, Bound.VECTOR), (memory_s, Bound.MEMORY))
         seconds, bound = max(times, key=lambda pair: pair[0])
         if seconds < hardware.kernel_floor_s:
             seconds, bound = hardware.kernel_floor_s, Bound.FLOOR
-        if not moved and not matrix and not vector and not hard:
+        if not moved and not matrix and not vector and not hard and not solver:
             seconds = 0.0
-        return Price(seconds, matrix + vector, hard, moved, bound, is_known)
+        return Price(seconds, matrix + vector + solver, hard, moved, bound, is_known)
 
     def _rate(self, dtype: str) -> float:
         if dtype not in self._rates:
             self._rates[dtype] = self.hardware.matrix_flops_per_s(dtype)
         return self._rates[dtype]
+
+    def _passes(self, kind: Kind) -> float:
+        """How often a kernel moves what it reads and writes through memory."""
+        if kind.name == "stablehlo.sort" and kind.operands:
+            return self._sort_passes(kind)
+        return self.hardware.scan_passes / 2 if is_cumulative(kind) else 1.0
+
+    def _sort_passes(self, kind: Kind) -> float:
+        """The passes of a bitonic sort: steps over distances within a tile share one pass, others take one each.
+
+        XLA sorts the positions along with a single array, so that equal elements keep their order.
+        """
+        tile = self.hardware.sort_tile_bytes
+        dim: int = kind.fact("dimension", -1)  # type: ignore[assignment]
+        length = (kind.operands[0].shape or (1,))[dim]
+        if tile is None or length < 2:
+            return 1.0
+        size = sum(tensor.bytes for tensor in kind.operands) / max(1, kind.operands[0].elements)
+        more = 4.0 if len(kind.operands) == 1 else 0.0
+        stages, near = ceil(log2(length)), floor(log2(tile / (size + more)))
+        return (size + more) / size * (1 + sum(stage - near + 1 for stage in range(near + 1, stages + 1)))
 
     def _bytes(self, kernel: Kernel) -> int:
         """The bytes that a kernel reads and writes; for slices and updates in place, only the parts that it touches."""

@@ -7,8 +7,8 @@ one per element. Transcendental functions are counted separately. Moving data co
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from math import prod
 from typing import NamedTuple
 
@@ -26,12 +26,14 @@ class Work(NamedTuple):
         transcendentals: The evaluations of functions such as the exponential.
         is_matrix: Whether the matrix unit of the chip does them.
         is_known: Whether the cost of the op is known; if not, the numbers are 0.
+        is_solver: Whether it decomposes or solves a matrix, one block of rows after another.
     """
 
     flops: float = 0.0
     transcendentals: float = 0.0
     is_matrix: bool = False
     is_known: bool = True
+    is_solver: bool = False
 
 
 TRANSCENDENTAL = frozenset(
@@ -146,9 +148,31 @@ def _reduce(kind: Kind) -> Work:
     return _of_body(kind, float(max(0, kind.operands[0].elements - kind.results[0].elements)))
 
 
+def is_cumulative(kind: Kind) -> bool:
+    """Whether an op gives every element the sum, or another combination, of all elements up to it along a dimension.
+
+    >>> from pyshardy.costing.program import Tensor
+    >>> x = Tensor((64,), "f32", 256)
+    >>> is_cumulative(Kind("stablehlo.reduce_window", (x,), (x,), (("window_dimensions", (64,)),)))
+    True
+    """
+    if kind.name != "stablehlo.reduce_window":
+        return kind.name == "chlo.scan"
+    window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
+    shape = kind.operands[0].shape or ()
+    long = [(size, whole) for size, whole in zip(window, shape) if size > 1]
+    return kind.results[0].shape == shape and len(long) == 1 and long[0][0] == long[0][1]
+
+
 def _reduce_window(kind: Kind) -> Work:
+    if is_cumulative(kind):
+        return _scan(kind)
     window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
     return _of_body(kind, float(kind.results[0].elements * (prod(window) - 1)))
+
+
+def _scan(kind: Kind) -> Work:
+    return _of_body(kind, float(kind.operands[0].elements))
 
 
 def _select_and_scatter(kind: Kind) -> Work:
@@ -178,11 +202,11 @@ def _fft(kind: Kind) -> Work:
 
 
 def _cholesky(kind: Kind) -> Work:
-    return Work(kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1] / 3.0)
+    return Work(kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1] / 3.0, is_solver=True)
 
 
 def _triangular_solve(kind: Kind) -> Work:
-    return Work(float(kind.operands[1].elements * (kind.operands[0].shape or (1,))[-1]))
+    return Work(float(kind.operands[1].elements * (kind.operands[0].shape or (1,))[-1]), is_solver=True)
 
 
 def _random_bits(kind: Kind) -> Work:
@@ -206,9 +230,21 @@ def _custom_call(kind: Kind) -> Work:
     target = str(kind.fact("call_target_name", ""))
     if any(name in target.lower() for name in _ATTENTION) and len(kind.operands) >= 3:
         return _attention(kind, target)
-    if target in _LAPACK and kind.operands:
-        return Work(_LAPACK[target] * kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1])
+    solver = _SOLVERS.get(_solver_name(target))
+    if solver is not None and kind.operands:
+        flops = solver * kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1]
+        return Work(flops, is_solver=True)
     return Work(is_known=target in _CUSTOM_CALLS_WITHOUT_WORK)
+
+
+def _solver_name(target: str) -> str:
+    """The decomposition that a library computes.
+
+    >>> _solver_name("lapack_sgetrf_ffi"), _solver_name("cusolver_potrf_ffi"), _solver_name("Sharding")
+    ('getrf', 'potrf', '')
+    """
+    match = _SOLVER_CALL.fullmatch(target)
+    return "" if match is None else match[1]
 
 
 def _attention(kind: Kind, target: str) -> Work:
@@ -227,15 +263,12 @@ def _attention(kind: Kind, target: str) -> Work:
 
 _ATTENTION = ("flash_attention", "fmha", "splash")
 """Parts of the names of functions that compute attention without storing its scores."""
-_LAPACK = {
-    **dict(zip((f"lapack_{letter}getrf_ffi" for letter in "sdcz"), repeat(2 / 3))),
-    **dict(zip((f"lapack_{letter}potrf_ffi" for letter in "sdcz"), repeat(1 / 3))),
-    **dict(zip((f"lapack_{letter}geqrf_ffi" for letter in "sdcz"), repeat(4 / 3))),
-    **dict(zip((f"lapack_{letter}orgqr_ffi" for letter in "sdcz"), repeat(4 / 3))),
-    **dict(zip((f"lapack_{letter}syevd_ffi" for letter in "sdcz"), repeat(9.0))),
-    **dict(zip((f"lapack_{letter}gesdd_ffi" for letter in "sdcz"), repeat(22.0))),
-}
+_SOLVERS = {
+    "getrf": 2 / 3, "potrf": 1 / 3, "geqrf": 4 / 3, "orgqr": 4 / 3, "householder_product": 4 / 3, "syevd": 9.0,
+    "gesdd": 22.0, "gesvd": 22.0, "gesvdj": 22.0, "gesvdp": 22.0, "syevj": 9.0,
+}  # fmt: skip
 """The operations of decompositions of an n x n matrix, divided by n cubed: textbook figures of dense linear algebra."""
+_SOLVER_CALL = re.compile(r"(?:lapack_[sdcz]|cusolver_|hipsolver_)(\w+)_ffi")
 _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
     (
         "Sharding",
@@ -247,6 +280,7 @@ _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
 )
 
 _FAMILIES: dict[str, Callable[[Kind], Work]] = {
+    "chlo.scan": _scan,
     "stablehlo.all_reduce": _reduction,
     "stablehlo.batch_norm_grad": _batch_norm,
     "stablehlo.batch_norm_inference": _batch_norm,

@@ -11,7 +11,7 @@ from .build import described
 
 CHIP = find_hardware("h100")
 RATE = CHIP.matrix_flops_per_s("f32") * CHIP.matrix_efficiency
-BANDWIDTH = CHIP.memory_bytes_per_s * CHIP.memory_efficiency
+BANDWIDTH = CHIP.bytes_per_s(is_product=True)
 
 
 def bound(rows: int, depth: int, columns: int, devices: int = 8) -> float:

@@ -60,11 +60,33 @@ def test_a_kernel_takes_what_limits_it() -> None:
     roofline = Roofline(NO_FLOOR, flat.tensors)
     pointwise, matrix = roofline.price(first), roofline.price(product)
     assert pointwise.bytes == 3 * 2**22 and pointwise.bound is Bound.MEMORY
-    assert pointwise.seconds == pytest.approx(3 * 2**22 / (3.35e12 * 0.7))
+    assert pointwise.seconds == pytest.approx(3 * 2**22 / (3.35e12 * H100.memory_efficiency))
     assert (pointwise.flops, pointwise.transcendentals) == (2**20, 2**20)
     assert matrix.flops == 2 * 2**30 and matrix.bound is Bound.MATRIX
     assert matrix.seconds == pytest.approx(2 * 2**30 / (4.95e14 * H100.matrix_efficiency))
     assert Roofline(H100, flat.tensors).price(first) == pointwise._replace(seconds=7e-6, bound=Bound.FLOOR)
+
+
+def sorting(length: int) -> str:
+    whole = f"tensor<4x{length}xf32>"
+    return f"""func.func @main(%x: {whole}) -> {whole} {{
+      %0 = "stablehlo.sort"(%x) <{{dimension = 1 : i64, is_stable = true}}> ({{
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %c = stablehlo.compare LT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }}) : ({whole}) -> {whole}
+      return %0 : {whole}
+    }}"""
+
+
+@pytest.mark.parametrize("length, passes", [(1024, 1), (4096, 1), (8192, 3), (16384, 6), (65536, 15)])
+def test_long_rows_are_sorted_in_several_passes(length: int, passes: int) -> None:
+    """A tile holds 4,096 numbers with their positions; of 2**k rows of tiles, stage k takes k steps and one tile pass."""
+    flat = flatten(described(sorting(length)))
+    (kernel,) = fuse(flat).kernels
+    found = Roofline(NO_FLOOR, flat.tensors).price(kernel)
+    moved = 2 * 4 * length * 8
+    assert found.seconds == pytest.approx(passes * moved / (3.35e12 * H100.memory_efficiency))
 
 
 def test_of_a_slice_only_what_it_takes_is_read() -> None:

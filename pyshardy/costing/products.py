@@ -1,0 +1,85 @@
+"""Merges what is computed element by element into the products beside it, as compilers for TPUs do.
+
+The matrix unit reads what elementwise ops, slices and paddings make of operands as they are computed, and hands its
+results to elementwise ops before they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.program import Tensor
+from pyshardy.costing.work import work_of
+
+_MOST_OPS = 400
+"""A kernel of more ops is not made longer."""
+
+
+def with_products(block: Kernels, tensors: Sequence[Tensor], can_fuse: Callable[[str], bool]) -> Kernels:
+    """A block with kernels merged into products, and the blocks inside too.
+
+    Args:
+        block: The kernels.
+        tensors: The type of every value.
+        can_fuse: Whether an op of a name computes element by element.
+    """
+    kernels = [
+        kernel._replace(inner=tuple([with_products(one, tensors, can_fuse) for one in kernel.inner]))
+        for kernel in block.kernels
+    ]
+    readers: dict[int, int] = {}
+    for value in (value for kernel in kernels for value in kernel.needs):
+        readers[value] = readers.get(value, 0) + 1
+    for value in block.results:
+        readers[value] = readers.get(value, 0) + 1
+    found: list[Kernel | None] = []
+    makers: dict[int, int] = {}
+    for kernel in kernels:
+        for value in kernel.reads:
+            at = makers.get(value)
+            maker = None if at is None else found[at]
+            if (
+                maker is not None
+                and at is not None
+                and readers[value] == 1
+                and _joins(maker, kernel, value, tensors, can_fuse)
+            ):
+                kernel = _joined(maker, kernel, value)
+                found[at] = None
+        makers.update((value, len(found)) for value in kernel.writes)
+        found.append(kernel)
+    return block._replace(kernels=tuple([kernel for kernel in found if kernel is not None]))
+
+
+def _joins(
+    maker: Kernel, kernel: Kernel, value: int, tensors: Sequence[Tensor], can_fuse: Callable[[str], bool]
+) -> bool:
+    """Whether a value is computed in the kernel that reads it."""
+    if maker.inner or kernel.inner or len(maker.writes) != 1 or len(kernel.writes) != 1:
+        return False
+    if maker.root.traffic is not None or kernel.root.traffic is not None:
+        return False
+    if len(maker.ops) + len(kernel.ops) > _MOST_OPS:
+        return False
+    first, second = _is_product(maker), _is_product(kernel)
+    if first and second:
+        return False
+    if second:
+        return value in kernel.root.operands and _is_loop(maker, can_fuse)
+    return first and _is_loop(kernel, can_fuse) and tensors[value].shape == tensors[kernel.writes[0]].shape
+
+
+def _is_product(kernel: Kernel) -> bool:
+    return any(work_of(op.kind).is_matrix for op in kernel.ops)
+
+
+def _is_loop(kernel: Kernel, can_fuse: Callable[[str], bool]) -> bool:
+    return all(can_fuse(op.kind.name) and op.kind.name != "stablehlo.reduce" for op in kernel.ops)
+
+
+def _joined(maker: Kernel, kernel: Kernel, value: int) -> Kernel:
+    reads = dict.fromkeys((*maker.reads, *(one for one in kernel.reads if one != value)))
+    in_place = (kernel.in_place - {value}) | (maker.in_place if value in kernel.in_place else frozenset())
+    waits = tuple(dict.fromkeys((*maker.waits, *kernel.waits)))
+    return Kernel((*maker.ops, *kernel.ops), tuple(reads), kernel.writes, in_place, (), waits)
