@@ -93,7 +93,6 @@ def brief_estimate(
     seconds, shorter = scheduler.seconds(block, left_out)
     seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
     seconds += seconds * straggling(count_collectives(program), topology)
-    seconds = max(seconds, topology.hardware.dispatch_s)
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
     plans = [Planner(flat, compiler).main(*one) for one in blocks]

@@ -14,6 +14,7 @@ from pyshardy.costing.donation import donation_note, with_aliases
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
+from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.partial_sums import with_added_partial_sums
@@ -159,7 +160,7 @@ def estimate(
     totals = scheduler.block(block)
     counted = count_collectives(program)
     waiting = totals.seconds * straggling(counted, topology)
-    step = max(totals.seconds + waiting, hardware.dispatch_s)
+    step = totals.seconds + waiting
     rate = _product_rate(block, scheduler.roofline)
     return Estimate(
         hardware=hardware.name,
@@ -182,7 +183,16 @@ def estimate(
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         assumption=_assumption(totals, topology, model),
-        notes=(*totals.notes, *filter(None, [donation_note(program)])),
+        notes=(*totals.notes, *filter(None, [donation_note(program), _dispatch_note(step, hardware)])),
+    )
+
+
+def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:
+    """What to say of a step that is over before the host can start the next one."""
+    if not 0.0 < seconds < hardware.dispatch_s:
+        return None
+    return (
+        f"a host starts a program about every {hardware.dispatch_s * 1e6:.0f} us: a loop of such steps takes longer"
     )
 
 

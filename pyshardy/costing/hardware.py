@@ -141,7 +141,7 @@ class Hardware:
             through memory. None if it is unknown, and then a sort takes one pass.
         scan_passes: How often cumulative sums move their array through memory.
         solver_efficiency: The fraction of the rate of vectors that decompositions of matrices reach.
-        dispatch_s: The minimum time of a program: a host starts no more programs one after another.
+        dispatch_s: The time that a host takes to start a program; a loop of shorter steps takes this long.
         launch_s: The time to start a collective.
         merges_kernels: Whether its compiler makes one kernel of several that run over the same elements.
         fuses_into_products: Whether its compiler lets products compute elementwise ops before and after them.
