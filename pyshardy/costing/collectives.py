@@ -17,7 +17,7 @@ from enum import Enum
 from math import ceil, prod
 
 from pyshardy.costing.hardware import TORUS, Hardware, Network
-from pyshardy.costing.program import Traffic
+from pyshardy.costing.program import RAGGED, Traffic
 from pyshardy.costing.topology import Lane, Topology
 
 _CHUNK_BYTES = 4 * 2**20
@@ -66,7 +66,7 @@ def _by_formula(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> 
     if kind in ("collective_permute", "collective_broadcast"):
         network, _ = used[-1]
         return network.latency_s + _ramped(network, traffic.sent_bytes / (network.bytes_per_s * network.efficiency))
-    if kind == "all_to_all":
+    if kind in ("all_to_all", RAGGED):
         return sum(_all_to_all(network, parts, size) for network, parts in used)
     times = 2 if kind == "all_reduce" else 1
     latency, slowest, inside = 0.0, 0.0, 1

@@ -191,9 +191,7 @@ def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:
     """What to say of a step that is over before the host can start the next one."""
     if not 0.0 < seconds < hardware.dispatch_s:
         return None
-    return (
-        f"a host starts a program about every {hardware.dispatch_s * 1e6:.0f} us: a loop of such steps takes longer"
-    )
+    return f"a host starts a program about every {hardware.dispatch_s * 1e6:.0f} us: a loop of such steps takes longer"
 
 
 def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> Peak:

@@ -60,6 +60,10 @@ class Kind:
         return next((value for found, value in self.facts if found == name), default)
 
 
+RAGGED = "ragged_all_to_all"
+"""The collective that sends other numbers of rows to every device, which are known only when it runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """The traffic of a collective.
@@ -89,7 +93,9 @@ class Traffic:
         >>> Traffic("all_gather", None, None, 4, 8, 32, 24).whole_bytes
         32
         """
-        return max(self.bytes_before, self.bytes_after) * (self.group_size if self.kind == "all_to_all" else 1)
+        return max(self.bytes_before, self.bytes_after) * (
+            self.group_size if self.kind in ("all_to_all", RAGGED) else 1
+        )
 
 
 class OpOrigin(Protocol):

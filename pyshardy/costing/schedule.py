@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Traffic
+from pyshardy.costing.program import RAGGED, Traffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 
 COMPUTE = -1
 """The stream of kernels; networks are numbered from 0."""
+
+_OF_RAGGED = "a ragged all-to-all counts as if it sent as much to every device; it is known only when it runs"
 
 
 @dataclass(slots=True)
@@ -156,6 +158,8 @@ class Scheduler:
             totals.communication_seconds += seconds
             totals.serial_seconds += seconds
             totals.flops += self.roofline.work(op.kind).flops
+            if op.traffic.kind == RAGGED:
+                totals.notes[_OF_RAGGED] = None
             return Task(self.network_of(op.traffic), seconds)
         if not kernel.inner:
             price = self.roofline.price(kernel)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.costing.program import Kind
+from pyshardy.costing.program import RAGGED, Kind
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -228,6 +228,8 @@ def _map(kind: Kind) -> Work:
 
 def _custom_call(kind: Kind) -> Work:
     target = str(kind.fact("call_target_name", ""))
+    if RAGGED in target:
+        return Work()
     if any(name in target.lower() for name in _ATTENTION) and len(kind.operands) >= 3:
         return _attention(kind, target)
     solver = _SOLVERS.get(_solver_name(target))

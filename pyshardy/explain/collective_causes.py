@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.text import quote
+from pyshardy.costing.program import RAGGED
 from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
 from pyshardy.explain.names import CONSTRAINT, Names, place_text
 from pyshardy.explain.subject import Label
@@ -221,7 +222,8 @@ class Matcher:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
         match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
-        own = next((op for op in ops if self.names.label(op).name in _COLLECTIVES), None)
+        asked = {"stablehlo.custom_call"} if row.kind == RAGGED else _COLLECTIVES
+        own = next((op for op in ops if self.names.label(op).name in asked), None)
         if match is None and own is not None:
             return Cause(f"the program asks for it: {self.names.op(own)} is a collective", op=own)
         found = [one for one in map(self._needing(row, match), ops) if one is not None]

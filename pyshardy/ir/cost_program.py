@@ -29,7 +29,7 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import argument_name, result_name
-from pyshardy.ir.traffic import COLLECTIVES, TrafficReader, frames_of
+from pyshardy.ir.traffic import TrafficReader, frames_of, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.report.places import user_place
 from pyshardy.rules.properties import ELEMENTWISE
@@ -219,7 +219,7 @@ class CostReader:
                 self._note_results(node, node.regions[branch].block, known)
         elif node.name == CALL and node.attrs["callee"] in self.by_name:
             callee = self._function(self.by_name[node.attrs["callee"]], self._known_at(node, known))
-        elif node.name in COLLECTIVES:
+        elif is_collective(node):
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
         place: OpOrigin = NodePlace(node, self.name)
@@ -251,11 +251,11 @@ class CostReader:
         if groups.axes is not None and mesh is not None:
             axes = tuple((axis.name, axes_size((axis,), mesh)) for axis in groups.axes)
         return Traffic(
-            node.name.removeprefix("stablehlo."),
+            self.traffic.kind(node),
             groups.mesh_name,
             axes,
             groups.size,
-            sum(self._tensor(value.type).bytes for value in node.operands),
+            sum(self._tensor(value.type).bytes for value in node.operands[: len(node.results)]),
             sum(self._tensor(value.type).bytes for value in node.results),
             self.traffic.sent_bytes(node),
         )
@@ -274,7 +274,7 @@ class CostReader:
 
     def _attributes(self, node: Node) -> Hashable:
         """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
-        if node.name == CALL or node.name in COLLECTIVES:
+        if node.name == CALL or is_collective(node):
             return None
         attrs = node.attrs.without(PART)
         return tuple(attrs.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from pyshardy.ir.functions import CALL, calls, main_function
@@ -48,24 +48,24 @@ class Runs(NamedTuple):
 Counts = dict[Op, Runs]
 
 
-def run_counts(root: Op, names: Collection[str], cost: Callable[[Op], int]) -> Counts:
-    """How often the ops of some names run; ops that never run are left out.
+def run_counts(root: Op, counts: Callable[[Op], bool], cost: Callable[[Op], int]) -> Counts:
+    """How often some ops run; ops that never run are left out.
 
     At most one branch of a conditional runs. The branch in which these ops cost most is counted, the first if several.
 
     Args:
         root: The module.
-        names: The names of the ops.
+        counts: Whether an op counts.
         cost: The cost of one run of such an op.
     """
-    return _Counter(root, names, cost).count()
+    return _Counter(root, counts, cost).count()
 
 
 class _Counter:
     """Counts function by function, once for all calls with the same known numbers."""
 
-    def __init__(self, root: Op, names: Collection[str], cost: Callable[[Op], int]) -> None:
-        self.names, self.cost = names, cost
+    def __init__(self, root: Op, counts: Callable[[Op], bool], cost: Callable[[Op], int]) -> None:
+        self.counts, self.cost = counts, cost
         self.main = main_function(root)
         self.trips = TripCounts(root)
         self.order = post_order(root)
@@ -108,11 +108,11 @@ class _Counter:
         return _sum(self._in_block(block, arguments) for block in function.region.blocks)
 
     def _in_block(self, block: Block, known: Mapping[Value, int]) -> Counts:
-        return _sum(self._of(op, known) for op in block if op.regions or op.name == CALL or op.name in self.names)
+        return _sum(self._of(op, known) for op in block if op.regions or op.name == CALL or self.counts(op))
 
     def _of(self, op: Op, known: Mapping[Value, int]) -> Counts:
         """How often ops run per run of this op."""
-        if op.name in self.names:
+        if self.counts(op):
             return {op: Runs()}
         if op.name == CALL:
             return self.found.get((op.attrs["callee"], self._known_at(op, known)), {})

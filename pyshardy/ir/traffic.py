@@ -18,9 +18,17 @@ from pyshardy.report.places import SourcePlace, user_place
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
-_KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind}
-COLLECTIVES = frozenset(_KINDS)
-"""The names of the ops in which several devices take part."""
+_RAGGED = "stablehlo.custom_call"
+_KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind} | {_RAGGED: CollectiveKind.RAGGED_ALL_TO_ALL}
+
+
+def is_collective(op: Op) -> bool:
+    """Whether several devices take part in an op."""
+    return op.name in _KINDS and (op.name != _RAGGED or _is_ragged(op))
+
+
+def _is_ragged(op: Op) -> bool:
+    return CollectiveKind.RAGGED_ALL_TO_ALL.value in str(op.attrs.get("call_target_name"))
 
 
 def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[CollectiveRow]:
@@ -34,7 +42,7 @@ def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[Collective
         name: The name of the text that the program was read from; MLIR calls it "-".
     """
     reader = TrafficReader(root, meshes)
-    counts = run_counts(root, _KINDS, reader.sent_bytes)
+    counts = run_counts(root, is_collective, reader.sent_bytes)
     return [_row(op, reader.groups(op), reader.sent_bytes(op), counts[op], name) for op in counted_ops(root, counts)]
 
 
@@ -50,10 +58,14 @@ class TrafficReader:
         """The mesh of a name; None if there is none."""
         return self._by_name.get(name)
 
+    def kind(self, op: Op) -> str:
+        """The kind of a collective, such as "all_gather"."""
+        return _KINDS[op.name].value
+
     def groups(self, op: Op) -> Grouping:
         """The groups of devices."""
-        attrs = op.attrs
-        pairs = attrs.get("source_target_pairs")
+        attrs: Any = op.attrs["backend_config"] if op.name == _RAGGED else op.attrs
+        pairs = None if op.name == _RAGGED else attrs.get("source_target_pairs")
         key = (pairs is None, attrs["replica_groups"] if pairs is None else pairs)
         found = self._groups.get(key)
         if found is None:
@@ -68,6 +80,8 @@ class TrafficReader:
     def sent_bytes(self, op: Op) -> int:
         """Bytes that every device sends per run."""
         kind, size = _KINDS[op.name], self.groups(op).size
+        if op.name == _RAGGED:  # the other operands say which rows go where
+            return sent_by_device(kind, _bytes(op.operands[0]), _bytes(op.operands[0]), size)
         return sum(sent_by_device(kind, _bytes(a), _bytes(b), size) for a, b in zip(op.operands, op.results))
 
 

@@ -19,7 +19,7 @@ from pyshardy.core.sharding import TensorSharding
 
 
 class CollectiveKind(Enum):
-    """The kinds of collectives; the value is the name of the op in the sdy dialect."""
+    """The kinds of collectives; the value is the name of the op in the sdy dialect, if that has one."""
 
     ALL_GATHER = "all_gather"
     ALL_SLICE = "all_slice"
@@ -27,6 +27,7 @@ class CollectiveKind(Enum):
     COLLECTIVE_PERMUTE = "collective_permute"
     ALL_REDUCE = "all_reduce"
     REDUCE_SCATTER = "reduce_scatter"
+    RAGGED_ALL_TO_ALL = "ragged_all_to_all"
 
 
 class AllToAllParam(NamedTuple):
@@ -110,6 +111,8 @@ def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: in
         after: The amount that it holds after.
         group_size: The number of devices in the group.
 
+    How much a ragged all-to-all sends is known only when it runs; this is what it sends if all devices get alike.
+
     >>> sent_by_device(CollectiveKind.ALL_REDUCE, 100, 100, 4)
     150
 
@@ -125,6 +128,6 @@ def sent_by_device(kind: CollectiveKind, before: int, after: int, group_size: in
         return others * after
     if kind is CollectiveKind.ALL_REDUCE:
         return 2 * (before - before // group_size)
-    if kind is CollectiveKind.ALL_TO_ALL:
+    if kind in (CollectiveKind.ALL_TO_ALL, CollectiveKind.RAGGED_ALL_TO_ALL):
         return others * before // group_size
     return before if kind is CollectiveKind.COLLECTIVE_PERMUTE else 0

@@ -156,5 +156,5 @@ def _element_bytes(index: ProgramIndex) -> list[float]:
 
 def _times(root: Op, index: ProgramIndex) -> list[int]:
     names = {op.name for op in index.ops} - _AROUND_OTHERS
-    counts = run_counts(root, names, lambda op: 1)
+    counts = run_counts(root, lambda op: op.name in names, lambda op: 1)
     return [counts[op].times if op in counts else int(op.name == LOOP) for op in index.ops]

@@ -36,7 +36,7 @@ def function(name: str, body: str, arguments: str = f"%n: {N}") -> str:
 def counts(text: str) -> list[Runs]:
     """The counts of the marked ops, in program order."""
     root = Module.parse(text).root
-    found = run_counts(root, ["stablehlo.abs"], lambda op: int(op.attrs["cost"]))
+    found = run_counts(root, lambda op: op.name == "stablehlo.abs", lambda op: int(op.attrs["cost"]))
     return [found[op] for op in counted_ops(root, found)]
 
 

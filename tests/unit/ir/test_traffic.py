@@ -92,6 +92,22 @@ def test_kinds(op: str, kind: str, sent: int) -> None:
     assert (found.kind, found.axes, found.group_size, found.sent_bytes_per_device) == (kind, ('"x"',), 2, sent)
 
 
+def test_a_ragged_all_to_all_counts_as_if_all_devices_got_alike() -> None:
+    counts = ", ".join(["tensor<2xi32>"] * 4)
+    (found,) = rows(
+        f"""%n = stablehlo.constant dense<4> : tensor<2xi32>
+        %0 = stablehlo.custom_call @ragged_all_to_all(%a, %a, %n, %n, %n, %n) {{api_version = 4 : i32,
+          backend_config = {{channel_id = 1 : i64, replica_groups = {ALONG_X} : tensor<4x2xi64>}}}}
+          : ({T}, {T}, {counts}) -> {T}"""
+    )
+    assert (found.kind, found.axes, found.group_size) == ("ragged_all_to_all", ('"x"',), 2)
+    assert found.sent_bytes_per_device == 4 * 8 * 4 // 2
+
+
+def test_another_custom_call_is_no_collective() -> None:
+    assert rows(f"%0 = stablehlo.custom_call @mine(%a) : ({T}) -> {T}") == []
+
+
 def test_a_permutation_moves_along_the_axes_in_which_its_ends_differ() -> None:
     found = row(permute("[[0, 1], [1, 0], [2, 3], [3, 2]]"))
     assert (found.kind, found.axes, found.group_size, found.sent_bytes_per_device) == (
