@@ -264,8 +264,8 @@ def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
     text = (
         "ask a compiler, like tpu:v5e:2x4, cuda:h100 or cpu: shardings and collectives as it has them; tpu or cuda "
-        "alone takes the chip of --hardware (default: that of the platform that the program was lowered for, if it is "
-        "installed; none: do not ask)"
+        "alone stands for the chip that prices are for, or v5e and h100 (default: that of the platform that the "
+        "program was lowered for, if it is installed; none: do not ask)"
     )
     group.add_argument("--compiler", metavar="NAME", help=text)
     group.add_argument("--no-op-priorities", action="store_true", help="visit all kinds of ops in one round")

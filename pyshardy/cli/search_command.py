@@ -56,7 +56,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         module,
         mesh=mesh,
         devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
-        hardware=arguments.hardware,
+        hardware=arguments.hardware or "v5p",
         memory=None if arguments.memory is None else parse_bytes(arguments.memory),
         budget_s=_seconds(arguments.budget),
         seed=_whole("--seed", arguments.seed),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from pyshardy.compilers.plugins import is_installed
-from pyshardy.compilers.target import chips_of, find_target
+from pyshardy.compilers.target import find_target, with_chip
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
@@ -13,8 +13,6 @@ from pyshardy.ir.shardings import module_meshes
 _EXTRAS = {"tpu": "tpu", "cuda": "cuda"}
 """The extra of the package that installs the compiler of a platform."""
 _DEVICES = {"tpu": "TPU", "cuda": "GPU", "rocm": "GPU"}
-_USUAL = {"tpu": "v5e", "cuda": "h100"}
-"""The chip to compile for where none is named."""
 
 
 def compiler_of(module: Module, chip: str = "") -> str:
@@ -24,6 +22,8 @@ def compiler_of(module: Module, chip: str = "") -> str:
         module: The module.
         chip: The chip that the user named, if any; it counts if it is of that platform.
     """
+    if getattr(module.origin, "partitioners", None):  # Python functions, which a compiler cannot call
+        return ""
     return compiler_for(_platform(module), _devices(module), chip)
 
 
@@ -55,7 +55,7 @@ def compiler_for(platform: str, devices: int, chip: str = "") -> str:
     """
     if platform not in _EXTRAS or devices < 2 or not is_installed(platform):
         return ""
-    name = f"{platform}:{chip if chip in chips_of(platform) else _USUAL[platform]}"
+    name = with_chip(platform, chip)
     try:
         find_target(name, devices)
     except UsageError:

@@ -52,6 +52,8 @@ _CHIPS = {
 }
 """The chips by the names of `--hardware`."""
 PLATFORMS = ("tpu", "cuda", "cpu")
+USUAL = {"tpu": "v5e", "cuda": "h100"}
+"""The chip to compile for where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +103,24 @@ def compiler_name(text: str) -> str:
     Raises:
         UsageError: It names no compiler that pyshardy knows.
 
-    >>> compiler_name("cuda:h100:8"), compiler_name("none")
-    ('cuda:h100:8', '')
+    >>> compiler_name("cuda:h100:8"), compiler_name("tpu"), compiler_name("none")
+    ('cuda:h100:8', 'tpu:v5e', '')
     """
     if text in ("", NONE):
         return ""
-    _parts(text)
-    return text
+    name = with_chip(text, "")
+    _parts(name)
+    return name
 
 
 def with_chip(name: str, chip: str) -> str:
-    """A compiler's name with a chip where it has only the platform and the chip is one of that platform.
+    """A compiler's name with a chip where it has only the platform: the given one if it is of that platform.
 
     >>> with_chip("tpu", "v5p"), with_chip("tpu", "h100"), with_chip("cuda:h100:8", "v5p")
-    ('tpu:v5p', 'tpu', 'cuda:h100:8')
+    ('tpu:v5p', 'tpu:v5e', 'cuda:h100:8')
     """
-    return f"{name}:{chip}" if chip in chips_of(name) else name
+    chips = chips_of(name)
+    return f"{name}:{chip if chip in chips else USUAL[name]}" if chips else name
 
 
 def find_target(text: str, devices: int) -> Target:

@@ -163,7 +163,7 @@ class Scheduler:
             return Task(self.network_of(op.traffic), seconds)
         if not kernel.inner:
             price = self.roofline.price(kernel)
-            totals.add_price(price, op.kind.name)
+            totals.add_price(price, str(op.kind.fact("call_target_name", op.kind.name)))
             return Task(COMPUTE, price.seconds)
         inside = [self.block(region) for region in kernel.inner]
         if op.is_loop:

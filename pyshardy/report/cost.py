@@ -40,9 +40,6 @@ def cost_tables(found: Estimate, speaker: str = "") -> Page:
         shown += [*_memory(found, width), Text(), *_live(found).lines(width)]
         for note in found.notes:
             shown += paragraph(f"note: {note}", width, "dim")
-        if found.unknown_ops:
-            names = ", ".join(f"{name} x {count}" if count > 1 else name for name, count in found.unknown_ops)
-            shown += paragraph(f"note: what these compute is not known and not counted: {names}", width, "yellow")
         return shown
 
     return Page(lines)
@@ -83,6 +80,7 @@ def _heading(found: Estimate, width: int) -> list[Text]:
 def _times(found: Estimate) -> Table:
     rows = [
         ("step", format_duration(found.step_seconds)),
+        *((f"  without {count} x {name}, of unknown time", "") for name, count in found.unknown_ops),
         ("  without overlap", format_duration(found.serial_seconds)),
         ("kernels", format_duration(found.compute_seconds)),
         *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),

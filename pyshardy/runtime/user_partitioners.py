@@ -99,8 +99,8 @@ class _Expansion:
             mesh, function, out, ins = asked.partition(
                 *asked.static_args, self.jax_mesh, asked.in_tree.unflatten(args), asked.out_tree.unflatten(results)
             )
-            in_specs = [_spec(one) for one in asked.in_tree.flatten_up_to(ins)]
-            out_specs = [_spec(one) for one in asked.out_tree.flatten_up_to(out)]
+            in_specs = [_spec(one, leaf) for one, leaf in zip(asked.in_tree.flatten_up_to(ins), args)]
+            out_specs = [_spec(one, leaf) for one, leaf in zip(asked.out_tree.flatten_up_to(out), results)]
 
             def flat(*leaves: Any) -> Any:
                 return tuple(asked.out_tree.flatten_up_to(function(*asked.in_tree.unflatten(leaves))))
@@ -188,7 +188,9 @@ class _Expansion:
             self.root.region.block.append(function.detach())
 
 
-def _spec(sharding: Any) -> PartitionSpec:
+def _spec(sharding: Any, leaf: jax.ShapeDtypeStruct) -> PartitionSpec:
+    """The spec of an operand or result; JAX ignores entries without axes beyond its dimensions."""
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"it gives a {type(sharding).__name__} where a NamedSharding is needed")
-    return sharding.spec
+    spec, rank = sharding.spec, len(leaf.shape)
+    return spec if any(entry is not None for entry in spec[rank:]) else PartitionSpec(*spec[:rank])

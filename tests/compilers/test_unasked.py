@@ -65,7 +65,8 @@ def test_a_refusal_falls_back_and_says_how_to_see_it() -> None:
     if not is_installed("cuda"):
         pytest.skip("needs the compiler for cuda")
     x = jax.ShapeDtypeStruct((8, 32, 32), jnp.float32)
-    module = pyshardy.load(jnp.linalg.cholesky, x, in_shardings=NamedSharding(MESH, P("data")), platform="cuda")
+    sharding = NamedSharding(MESH, P("data"))
+    module = pyshardy.load(lambda x: jnp.linalg.cholesky(x), x, in_shardings=sharding, platform="cuda")
     found = pyshardy.propagate(module)
     assert str(found).startswith("as XLA for CPUs; for your GPU: --compiler cuda:h100\n")
     with pytest.raises(pyshardy.ShardyError, match="cusolver"):

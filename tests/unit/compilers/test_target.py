@@ -47,7 +47,7 @@ def test_every_chip_of_the_table_has_a_compiler() -> None:
     "name, message",
     [
         ("gpu:h100", "got 'gpu:h100', needed tpu:v5e:2x4, cuda:h100:8 or cpu, or none"),
-        ("tpu", "needed tpu:CHIP or tpu:CHIP:TOPOLOGY, where CHIP is one of v4, v5e, v5p, v6e, tpu7x"),
+        ("tpu:v9", "needed tpu:CHIP or tpu:CHIP:TOPOLOGY, where CHIP is one of v4, v5e, v5p, v6e, tpu7x"),
         ("cuda:h10", "where CHIP is one of a100, h100, h200, b200, gb200\n  try: cuda:h100"),
         ("tpu:v5e:8", "got 'tpu:v5e:8', needed a topology, such as tpu:v5e:2x4"),
         ("cuda:h100:2x4", "got 'cuda:h100:2x4', needed a number of GPUs, such as cuda:h100:8"),

@@ -189,3 +189,23 @@ def test_a_body_is_lowered_for_the_platform_of_the_program() -> None:
     assert "stablehlo.negate" in pyshardy.partition(module).module.text()
     named = pyshardy.load(lambda x: op(x) * 2, shape, mesh={"x": 4, "y": 2}, in_shardings=(P("x"),), platform="cuda")
     assert pyshardy.partition(named).traffic.collectives == ()
+
+
+def test_entries_without_axes_beyond_the_dimensions_are_ignored() -> None:
+    """As JAX ignores them: the gradient of cuDNN's attention gives a result of three dimensions four."""
+
+    def answer(mesh: Any, args: Any, result: Any) -> Any:
+        whole = NamedSharding(mesh, P())
+        return mesh, jnp.matmul, NamedSharding(mesh, P(None, None, None)), (whole, whole)
+
+    multiply = product([], answer)
+    found = partitioned(lambda a, b: multiply(a, b), A, B, in_shardings=(spec("x"), spec()))
+    np.testing.assert_allclose(found.run(A, B), A @ B)
+
+    def wrong(mesh: Any, args: Any, result: Any) -> Any:
+        whole = NamedSharding(mesh, P())
+        return mesh, jnp.matmul, NamedSharding(mesh, P(None, None, "x")), (whole, whole)
+
+    other = product([], wrong)
+    with pytest.raises(PassError, match="too long"):
+        partitioned(lambda a, b: other(a, b), A, B, in_shardings=(spec("x"), spec()))
