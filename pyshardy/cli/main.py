@@ -144,7 +144,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     else:
         print_tables(result.tables())
     _print_warnings(result.warnings)
-    return 0
+    return 0 if result.fits or result.estimate.is_close else 1
 
 
 def _confirm(arguments: argparse.Namespace, rest: Sequence[str]) -> int:

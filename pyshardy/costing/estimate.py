@@ -24,6 +24,9 @@ from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.costing.schedule import Scheduler, Totals
 from pyshardy.costing.topology import Topology
 
+MEMORY_ERROR = 0.2
+"""The largest error of the peak beside what compilers for H100 and v5e need for whole steps; docs/cost.md has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class CollectiveCost:
@@ -103,6 +106,11 @@ class Estimate:
     notes: tuple[str, ...]
 
     @property
+    def is_close(self) -> bool:
+        """Whether the peak is so near the limit that the estimate may be wrong about `fits`."""
+        return abs(self.memory.bytes / self.memory_limit_bytes - 1) <= MEMORY_ERROR
+
+    @property
     def fits(self) -> bool:
         """Whether the estimated peak is within the memory of a device."""
         return self.memory.bytes <= self.memory_limit_bytes
@@ -126,7 +134,7 @@ class Estimate:
             "collective_model": self.collective_model,
             "assumption": self.assumption,
             "notes": list(self.notes),
-            "estimated": {**figures, "fits": self.fits},
+            "estimated": {**figures, "fits": self.fits, "is_close": self.is_close},
         }
 
 

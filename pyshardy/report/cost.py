@@ -70,11 +70,25 @@ def format_count(number: float) -> str:
 
 def _heading(found: Estimate, width: int) -> list[Text]:
     assumption = f"all figures are estimates, none is measured; what matters most: {found.assumption}"
-    lines = paragraph(f"estimated cost on {found.devices} x {found.hardware}", width, "bold")
+    lines = [
+        *_verdict(found, width),
+        *paragraph(f"estimated cost on {found.devices} x {found.hardware}", width, "bold"),
+    ]
     lines += paragraph(assumption, width)
     for axis, where in found.topology:
         lines += paragraph(f"axis {axis} over {where}", width)
     return lines
+
+
+def _verdict(found: Estimate, width: int) -> list[Text]:
+    """Whether the program fits, where it does not or that is not sure; what cannot run needs no further figures."""
+    if found.fits and not found.is_close:
+        return []
+    needed, limit = (format_bytes(round(size)) for size in (found.memory.bytes, found.memory_limit_bytes))
+    if found.is_close:
+        said = f"too close to call: about {needed} of {limit} per device; `pyshardy confirm` asks the compiler"
+        return paragraph(said, width, "bold yellow")
+    return paragraph(f"does not fit: about {needed} of {limit} per device", width, "bold red")
 
 
 def _times(found: Estimate) -> Table:
@@ -142,6 +156,8 @@ def _memory(found: Estimate, width: int) -> list[Text]:
     memory = found.memory
     limit = format_bytes(round(found.memory_limit_bytes))
     verdict, style = (f"fits in {limit}", "green") if found.fits else (f"does not fit in {limit}", "red")
+    if found.is_close:
+        verdict, style = f"{verdict}, which is too close to call", "yellow"
     rows = [("peak", format_bytes(memory.bytes))]
     rows += [(f"  {name}", format_bytes(count)) for name, count in memory.categories]
     if memory.minimized_bytes is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,22 @@ def test_the_tables_say_that_figures_are_estimates(cli: Cli, put: Put) -> None:
     for title in ("time per step (estimated)", "peak memory per device (estimated)", "alive at the peak (estimated)"):
         assert title in found.out
     assert "axis data over nvlink 4" in found.out
+
+
+@pytest.mark.parametrize(
+    "share, status, first",
+    [(0.5, 1, "does not fit: about "), (0.9, 0, "too close to call: about "), (1.1, 0, "too close to call: about "),
+     (2.0, 0, "estimated cost on ")],
+)  # fmt: skip
+def test_the_first_line_says_what_does_not_fit(
+    cli: Cli, put: Put, tmp_path: Path, share: float, status: int, first: str
+) -> None:
+    path, chip = put(PROGRAM), tmp_path / "chip.toml"
+    peak = json.loads(cli("cost", path, "--json", "--hardware", "h100").out)["estimated"]["memory"]["bytes"]
+    chip.write_text(re.sub(r"memory_bytes = .*", f"memory_bytes = {peak * share}", chip_text("h100"), count=1))
+    found = cli("cost", path, "--hardware", str(chip))
+    assert found.status == status
+    assert found.out.splitlines()[0].startswith(first)
 
 
 def test_json_and_another_mesh(cli: Cli, put: Put) -> None:
