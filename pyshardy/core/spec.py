@@ -166,6 +166,27 @@ def parse_spec(text: str) -> PartitionSpec:
     return PartitionSpec(*entries, priorities=priorities)
 
 
+def format_spec(entries: Iterable[Sequence[str]], name: str = "P") -> str:
+    """A spec as Python with JAX writes it, without empty entries at the end.
+
+    Args:
+        entries: Per dimension the names of its axes, or `[PartitionSpec.UNCONSTRAINED]`.
+        name: What `PartitionSpec` is called.
+
+    >>> format_spec([("data", "model"), (), ["x"], ()]), format_spec([(), "?"])
+    ("P(('data', 'model'), None, 'x')", 'P(None, P.UNCONSTRAINED)')
+    """
+    texts = []
+    for entry in map(tuple, entries):
+        if entry == (OPEN,):
+            texts.append(f"{name}.UNCONSTRAINED")
+        else:
+            texts.append(repr(entry[0]) if len(entry) == 1 else repr(entry or None))
+    while texts and texts[-1] == "None":
+        texts.pop()
+    return f"{name}({', '.join(texts)})"
+
+
 def _axis(axis: Any) -> AxisRef:
     found = _SUB_AXIS.fullmatch(axis) if isinstance(axis, str) else None
     if found is not None:
