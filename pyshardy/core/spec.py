@@ -16,7 +16,7 @@ from pyshardy.core.given import as_rank, as_tuple
 from pyshardy.core.intern import Interned
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, ReductionKind, TensorSharding
-from pyshardy.errors import InvalidShardingError, NotationError
+from pyshardy.errors import InvalidShardingError, NotationError, ShardyError
 
 OPEN: Final = "?"
 """Marks a dimension to which propagation may append axes; stands alone or behind axes."""
@@ -164,6 +164,49 @@ def parse_spec(text: str) -> PartitionSpec:
         entries.append(None if axes == ["None"] else tuple(axes))
         priorities.append(priority)
     return PartitionSpec(*entries, priorities=priorities)
+
+
+def write_spec(sharding: TensorSharding) -> str | None:
+    """The dimensions of a sharding as a command line has them; `parse_spec` is the inverse.
+
+    None if there is no such text: it has no place for replicated and unreduced axes, and for some names of axes.
+
+    >>> write_spec(TensorSharding("mesh", ["x", DimSharding(is_open=True), ["y", "z"], None]))
+    'x,?,y+z,None'
+    """
+    if sharding.replicated or sharding.unreduced:
+        return None
+    text = ",".join(map(_dim_text, sharding.dims))
+    try:
+        return text if text[:1] not in ("<", "#", "[") and parse_spec(text).dims == sharding.dims else None
+    except ShardyError:
+        return None
+
+
+def _dim_text(dim: DimSharding) -> str:
+    axes = "+".join([*map(axis_text, dim.axes), *([OPEN] if dim.is_open else [])])
+    return (axes or "None") + ("" if dim.priority is None else f"@{dim.priority}")
+
+
+def format_spec(entries: Iterable[Sequence[str]], name: str = "P") -> str:
+    """A spec as Python with JAX writes it, without empty entries at the end.
+
+    Args:
+        entries: Per dimension the names of its axes, or `[PartitionSpec.UNCONSTRAINED]`.
+        name: What `PartitionSpec` is called.
+
+    >>> format_spec([("data", "model"), (), ["x"], ()]), format_spec([(), "?"])
+    ("P(('data', 'model'), None, 'x')", 'P(None, P.UNCONSTRAINED)')
+    """
+    texts = []
+    for entry in map(tuple, entries):
+        if entry == (OPEN,):
+            texts.append(f"{name}.UNCONSTRAINED")
+        else:
+            texts.append(repr(entry[0]) if len(entry) == 1 else repr(entry or None))
+    while texts and texts[-1] == "None":
+        texts.pop()
+    return f"{name}({', '.join(texts)})"
 
 
 def _axis(axis: Any) -> AxisRef:

@@ -131,6 +131,27 @@ class ValueStory:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """What lets propagation split dimensions that one annotation keeps whole.
+
+    Attributes:
+        text: What to do, in words.
+        dims: The dimensions.
+        values: The numbers of the explained values that are whole because of it, in the order of the explanation.
+        name: The name of the input or output for `Module.annotate`; None for another annotation.
+        spec: Its new annotation, as text that `Module.annotate` and `--shard` take.
+        option: Both as an option of the command line; None if there is none.
+    """
+
+    text: str
+    dims: tuple[int, ...]
+    values: tuple[int, ...]
+    name: str | None = None
+    spec: str | None = None
+    option: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation of some values; `str` gives sentences.
 
@@ -138,22 +159,28 @@ class Explanation:
         asked: The text that was asked for.
         values: The values that it names.
         has_details: Whether sentences name rules, factors, strategies and priorities.
+        openings: What opens the dimensions that are closed, once per annotation.
     """
 
     asked: str
     values: tuple[ValueStory, ...]
     has_details: bool = False
+    openings: tuple[Opening, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON-ready data; the keys are the names of the attributes."""
         return asdict(self)
 
     def __str__(self) -> str:
-        shown = [value for value in self.values if value.shape] or self.values
-        texts = [_value_text(value, self.has_details) for value in shown]
-        more = len(texts) - _MOST
+        numbers = range(len(self.values))
+        shown = [number for number in numbers if self.values[number].shape] or numbers
+        texts = [_value_text(self.values[number], self.has_details) for number in shown[:_MOST]]
+        more = len(shown) - _MOST
         if more > 0:
-            texts = [*texts[:_MOST], f"… and {more} more values, in `to_json()`"]
+            texts.append(f"… and {more} more values, in `to_json()`")
+        opened = [one.text for one in self.openings if not {*shown[:_MOST]}.isdisjoint(one.values)]
+        if opened:
+            texts.append("\n".join(opened))
         return "\n\n".join(texts)
 
     def __repr__(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import Mesh
@@ -11,15 +13,17 @@ from pyshardy.explain.explanation import (
     AxisCame,
     DimensionStory,
     Explanation,
+    Opening,
     StepTaken,
     ValueStory,
 )
 from pyshardy.explain.find import find_values
 from pyshardy.explain.history import Chain, History, Link
 from pyshardy.explain.names import Names
-from pyshardy.explain.origins import origin_of
+from pyshardy.explain.opening import opening
+from pyshardy.explain.origins import Origin, OriginKind, annotation_of, origin_of
 from pyshardy.explain.subject import Subject
-from pyshardy.explain.whole import reasons_of
+from pyshardy.explain.whole import ReasonKind, reasons_of
 from pyshardy.explain.words import axes_text, dims_text, stayed_whole
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
@@ -49,7 +53,20 @@ class Why:
             UsageError: Nothing has that name.
         """
         values = find_values(self.subject, wanted)
-        return Explanation(wanted, tuple(map(self.story, values)), details)
+        stories = tuple(map(self.story, values))
+        return Explanation(wanted, stories, details, self._openings(values, stories))
+
+    def _openings(self, values: Sequence[int], stories: Sequence[ValueStory]) -> tuple[Opening, ...]:
+        """What opens the closed dimensions of some values, once per annotation."""
+        found: dict[tuple[OriginKind, int], tuple[list[Origin], list[int]]] = {}
+        for number, (value, story) in enumerate(zip(values, stories, strict=True)):
+            for dim in story.dims:
+                if any(reason.kind == ReasonKind.CLOSED.value for reason in dim.reasons):
+                    origin = annotation_of(self.subject.holder(value), dim.dim, self.subject, self.names)
+                    origins, keeps = found.setdefault((origin.kind, origin.value), ([], []))
+                    origins.append(origin)
+                    keeps.append(number)
+        return tuple(opening(*one, self.names) for one in found.values())
 
     def story(self, value: int) -> ValueStory:
         """The explanation of a value, by its number."""

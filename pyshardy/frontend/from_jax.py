@@ -179,7 +179,7 @@ def load_function(
     )
     """JAX does not accept shardings together with keyword arguments, so they are added to the module."""
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
-    lowered = lower(function, args, kwargs, target, for_jax, options)
+    lowered, target = lower(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
     fixed = options.get("static_argnums") or ()
     module.origin = replace(

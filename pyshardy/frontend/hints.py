@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from pyshardy.core.alike import common, general
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.core.text import format_bytes, quote
+from pyshardy.core.spec import format_spec
+from pyshardy.core.text import format_bytes
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
@@ -167,13 +168,9 @@ def spec_text(tensor: InterfaceTensor) -> str:
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> spec_text(InterfaceTensor("x", 0, (8, 8, 8), "f32", parse_sharding('<@m, [{"a", "b"}, {}, {"c"}]>')))
-    'P(("a", "b"), None, "c")'
+    "P(('a', 'b'), None, 'c')"
     """
-    dims = [()] * len(tensor.shape) if tensor.sharding is None else [dim.axes for dim in tensor.sharding.dims]
+    dims = () if tensor.sharding is None else tensor.sharding.dim_axes
     if any(not axis.is_full for axes in dims for axis in axes):
         return str(tensor.sharding)
-    parts = []
-    for axes in dims:
-        names = [quote(axis.name) for axis in axes]
-        parts.append("None" if not names else names[0] if len(names) == 1 else f"({', '.join(names)})")
-    return f"P({', '.join(parts)})"
+    return format_spec([axis.name for axis in axes] for axes in dims)

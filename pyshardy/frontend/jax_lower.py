@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from pyshardy.core import mesh as core
 from pyshardy.core.sharding import TensorSharding
@@ -32,11 +32,13 @@ class Target:
         mesh: JAX's mesh during lowering, of real devices or of stand-ins; None for the function's own.
         abstract: The abstract mesh, if there are no devices.
         platform: The platform, if it differs from that of the devices.
+        is_named: Whether the mesh was given as axes with sizes, so that it may be one of this machine's devices.
     """
 
     mesh: jax.sharding.Mesh | None = None
     abstract: AbstractMesh | None = None
     platform: str | None = None
+    is_named: bool = False
 
     @property
     def spec_mesh(self) -> jax.sharding.Mesh | AbstractMesh | None:
@@ -65,9 +67,46 @@ def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
     if isinstance(mesh, core.Mesh) and mesh.device_ids:
         raise UsageError("lowering a function", got=f"the mesh {mesh}", needed="devices in their natural order")
     abstract = abstract_mesh(mesh)
+    is_named = not isinstance(mesh, AbstractMesh)
+    if is_named:
+        real = next((one for one in _real_meshes(shardings) if one.shape_tuple == abstract.shape_tuple), None)
+        if real is not None:
+            return Target(_automatic(real), None, platform, is_named)
     device = abstract.abstract_device
     platform = platform or (None if device is None else device.platform) or jax.default_backend()
-    return Target(stand_in_mesh(abstract, platform), abstract, platform)
+    return Target(stand_in_mesh(abstract, platform), abstract, platform, is_named)
+
+
+def _real_meshes(tree: Any, takes_arrays: bool = False) -> list[jax.sharding.Mesh]:
+    """The meshes of devices that shardings and shapes in a tree are over; those of arrays, which can move, if asked."""
+    found: dict[jax.sharding.Mesh, None] = {}
+    for leaf in jax.tree.leaves(tree, is_leaf=is_sharding):
+        if isinstance(leaf, jax.core.Tracer) or (isinstance(leaf, jax.Array) and not takes_arrays):
+            continue
+        sharding = leaf if isinstance(leaf, NamedSharding) else getattr(leaf, "sharding", None)
+        if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, jax.sharding.Mesh) and sharding.mesh.size:
+            found[sharding.mesh] = None
+    return list(found)
+
+
+def _automatic(mesh: jax.sharding.Mesh) -> jax.sharding.Mesh:
+    """A mesh with axes that propagation may use freely."""
+    return jax.sharding.Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
+
+
+def _on_devices(target: Target, tree: Any) -> Target | None:
+    """The target with devices of this machine for those that stand in; None if it has too few, or another mesh."""
+    mesh = target.abstract
+    if mesh is None or not target.is_named or _real_meshes(tree):
+        return None
+    for real in _real_meshes(tree, takes_arrays=True):
+        if real.shape_tuple == mesh.shape_tuple:
+            return Target(_automatic(real), None, target.platform, is_named=True)
+    if mesh.size > len(jax.devices()):
+        return None
+    types = (AxisType.Auto,) * len(mesh.axis_names)
+    real = jax.make_mesh(mesh.axis_sizes, mesh.axis_names, axis_types=types)
+    return Target(real, None, target.platform, is_named=True)
 
 
 def _platform(name: str) -> str:
@@ -98,8 +137,11 @@ def lower(
     target: Target,
     shardings: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> Any:
+) -> tuple[Any, Target]:
     """Lower a function.
+
+    What is over the devices of this machine is lowered for them, if the mesh was given as axes with sizes and theirs
+    has the same.
 
     Args:
         function: A function, jitted by any wrapper or not.
@@ -109,9 +151,55 @@ def lower(
         shardings: `in_shardings` and `out_shardings`, if given.
         options: Other options of `jax.jit`.
 
+    Returns:
+        What JAX lowered, and the target that it was lowered for.
+
     Raises:
-        UsageError: Shardings or options are given for a jitted function.
+        UsageError: Shardings or options are given for a jitted function, or there are two meshes.
     """
+    tree = (args, kwargs, shardings)
+    try:
+        return _lower(function, args, kwargs, target, shardings, options), target
+    except _TwoMeshesError as error:
+        other = _on_devices(target, tree)
+        if other is not None:
+            with suppress(_TwoMeshesError):
+                return _lower(function, args, kwargs, other, shardings, options), other
+        raise _two_meshes(target, tree) from error.__cause__
+
+
+class _TwoMeshesError(Exception):
+    """A function is over other devices than those that it is lowered for."""
+
+
+_TWO_MESHES = ("incompatible devices", "should match the mesh passed to")
+"""What JAX says of them."""
+
+
+def _two_meshes(target: Target, tree: Any) -> UsageError:
+    assert target.spec_mesh is not None
+    found = [_axes_text(mesh) for mesh in _real_meshes(tree, takes_arrays=True)]
+    where = f"over {' and '.join(dict.fromkeys(found))}, in the arguments" if found else "in the function"
+    return UsageError(
+        f"lowering a function for {target.spec_mesh.size} devices, {_axes_text(target.spec_mesh)}",
+        got=f"arrays or shardings on devices of this machine, {where}{' or the function' if found else ''}",
+        needed="jax.ShapeDtypeStructs, and shardings over a jax.sharding.AbstractMesh or PartitionSpecs",
+        hint="if the devices are meant, pass their mesh itself, as mesh=",
+    )
+
+
+def _axes_text(mesh: Any) -> str:
+    return ",".join(f"{name}={size}" for name, size in mesh.shape_tuple)
+
+
+def _lower(
+    function: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    target: Target,
+    shardings: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Any:
     given = {**shardings, **options}
     if is_filtered(function):
         function, args, kwargs, options = _unfiltered(function, args, kwargs, options)
@@ -125,13 +213,13 @@ def lower(
                 hint="pass the function before jax.jit, give jax.jit the shardings, or annotate the module",
             )
         if isinstance(function, _JITTED):
-            args, kwargs = (_abstract(tree, target) for tree in (tuple(args), dict(kwargs)))
+            args, kwargs = (_on_target(tree, target) for tree in (tuple(args), dict(kwargs)))
         return _lower_jitted(function, args, kwargs, target)
     else:
         fixed = _fixed_positions(options, len(args))
         args = [arg if index in fixed else filtered(arg, is_argument) for index, arg in enumerate(args)]
         function = _taking_static(function) if _has_static(args) else function
-    args, kwargs = (_abstract(tree, target) for tree in (tuple(args), dict(kwargs)))
+    args, kwargs = (_on_target(tree, target) for tree in (tuple(args), dict(kwargs)))
     return _lower_jitted(jax.jit(function, **_named(given, target)), args, kwargs, target)
 
 
@@ -148,13 +236,13 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
                 "lowering a function", got="PartitionSpecs and no mesh", needed="the mesh, as mesh= or by jax.set_mesh"
             ) from error
         except ValueError as error:
-            if target.abstract is None or "incompatible devices" not in str(error):
+            if (target.abstract is None and not target.is_named) or not any(map(str(error).__contains__, _TWO_MESHES)):
                 raise
-            raise UsageError(
-                f"lowering a function for {target.abstract.size} devices",
-                got="arrays or shardings on devices of this machine, in the arguments or the function",
-                needed="jax.ShapeDtypeStructs, and shardings over a jax.sharding.AbstractMesh or PartitionSpecs",
-            ) from error
+            raise _TwoMeshesError from error
+        except UsageError as error:
+            if target.spec_mesh is None or "AbstractMesh" not in str(error.__cause__):
+                raise
+            raise _TwoMeshesError from error
 
 
 def lower_traced(traced: Any, platform: str | None) -> Any:
@@ -234,19 +322,22 @@ def sharding_leaves(tree: Any, numbers: Any, takes_all: bool = False) -> list[tu
     return found
 
 
-def _abstract(tree: Any, target: Target) -> Any:
-    """Arguments without their devices, if the target has others."""
-    mesh = target.abstract
-    if mesh is None:
+def _on_target(tree: Any, target: Target) -> Any:
+    """Arguments on the mesh of the target: without their devices if it has others, and with its kinds of axes."""
+    mesh = target.spec_mesh
+    if mesh is None or (target.abstract is None and not target.is_named):
         return tree
 
     def one(leaf: Any) -> Any:
-        if not isinstance(leaf, jax.Array) or isinstance(leaf, jax.core.Tracer):
+        is_array = isinstance(leaf, jax.Array)
+        if isinstance(leaf, jax.core.Tracer) or not (is_array or isinstance(leaf, jax.ShapeDtypeStruct)):
             return leaf
         sharding = leaf.sharding
-        kept = None
-        if isinstance(sharding, NamedSharding) and sharding.mesh.shape_tuple == mesh.shape_tuple:
-            kept = NamedSharding(mesh, sharding.spec)
+        fits = isinstance(sharding, NamedSharding) and sharding.mesh.shape_tuple == mesh.shape_tuple
+        moves = is_array and target.abstract is not None
+        if not moves and not (target.is_named and fits and sharding.mesh != mesh):
+            return leaf
+        kept = NamedSharding(mesh, sharding.spec) if fits else None
         is_weak = getattr(leaf, "weak_type", False)  # keys have no such attribute
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=is_weak)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyshardy.autopartition.values import unique_name
-from pyshardy.core.spec import PartitionSpec
+from pyshardy.core.spec import PartitionSpec, format_spec
 from pyshardy.report.assignments import Span
 from pyshardy.report.cost import format_duration
 from pyshardy.report.places import format_place
@@ -87,7 +87,7 @@ class PlanConstraint:
         >>> PlanConstraint("x", "", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, 0.0).text
         "x = jax.lax.with_sharding_constraint(x, P('data'))"
         """
-        spec = spec_text(self.axes)
+        spec = format_spec(self.axes)
         if self.name:
             return f"{self.name} = jax.lax.with_sharding_constraint({self.name}, {spec})"
         return f"jax.lax.with_sharding_constraint(..., {spec}) around columns {self.column} to {self.end_column}"
@@ -119,18 +119,3 @@ def worth(seconds: float, bytes: float) -> str:
     """
     time = f"a step takes {format_duration(abs(seconds))} {'longer' if seconds >= 0 else 'less'}"
     return f"{time}, and a device needs {format_bytes(round(abs(bytes)))} {'more' if bytes >= 0 else 'less'}"
-
-
-def spec_text(axes: tuple[tuple[str, ...], ...], name: str = "P") -> str:
-    """A spec as it is written in JAX.
-
-    Args:
-        axes: Per dimension its mesh axes.
-        name: What `PartitionSpec` is called.
-
-    >>> spec_text((("data", "model"), (), ("x",))), spec_text(((), ()))
-    ("P(('data', 'model'), None, 'x')", 'P()')
-    """
-    last = max((place + 1 for place, names in enumerate(axes) if names), default=0)
-    entries = [repr(names[0]) if len(names) == 1 else repr(names) if names else "None" for names in axes[:last]]
-    return f"{name}({', '.join(entries)})"

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 
+from pyshardy.core.spec import format_spec
 from pyshardy.report.assignments import Assignment, assignments, read_lines
-from pyshardy.report.constraints import PlanConstraint, spec_text
+from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.places import short_path
 
 
@@ -57,7 +58,7 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanCo
     tree = ast.parse("".join(lines))
     spec_name = _name_of_spec(tree)
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
-        spec = spec_text(one.axes, spec_name)
+        spec = format_spec(one.axes, spec_name)
         if statement.name:
             indent = found[statement.line - 1].encode()[: statement.column].decode()
             end = found[statement.end_line - 1]

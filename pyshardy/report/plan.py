@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pyshardy.report.constraints import PlanConstraint, spec_text, worth
+from pyshardy.core.spec import format_spec
+from pyshardy.report.constraints import PlanConstraint, worth
 from pyshardy.report.cost import format_duration
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
@@ -190,7 +191,7 @@ def _specs(found: PlanSummary) -> Table:
     table.add_column("spec", overflow="fold")
     for spec in found.specs:
         if not spec.is_output:
-            table.add_row(spec.name, str(spec.count), format_shape(spec.shape, spec.element), spec_text(spec.axes))
+            table.add_row(spec.name, str(spec.count), format_shape(spec.shape, spec.element), format_spec(spec.axes))
     outputs = sum(spec.count for spec in found.specs if spec.is_output)
     if outputs:
         table.add_row(f"{outputs} outputs", "", "", "as the inputs that they replace")
@@ -208,7 +209,7 @@ def _constraints(found: PlanSummary) -> Table:
     for one in found.constraints:
         place = format_place((one.file, one.line, one.column), only_name=True)
         shape = format_shape(one.shape, one.element)
-        table.add_row(place, one.value, str(one.count), shape, spec_text(one.axes), one.why)
+        table.add_row(place, one.value, str(one.count), shape, format_spec(one.axes), one.why)
     return table
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.notation import parse_axis
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.spec import format_spec
 
 REPLICATED = "replicated"
 """The name of a sharding without axes."""
@@ -35,20 +36,15 @@ def format_sharding(sharding: TensorSharding | None, notation: Notation = Notati
     """
     if sharding is None or (sharding.is_fully_replicated and not sharding.unreduced):
         return REPLICATED
-    entries = spec_entries(sharding)
-    if notation is Notation.SPEC and entries is not None:
-        return f"P({', '.join(map(_entry, entries))})"
+    if notation is Notation.SPEC and _has_spec(sharding):
+        return format_spec([axis.name for axis in dim.axes] for dim in sharding.dims)
     unreduced = ", ".join(map(str, sharding.unreduced))
     return "[" + ", ".join(map(str, sharding.dims)) + "]" + (f" unreduced {unreduced}" if unreduced else "")
 
 
-def _entry(axes: list[str] | str | None) -> str:
-    return f"({', '.join(map(repr, axes))})" if isinstance(axes, list) else repr(axes)
-
-
 def spec_entries(sharding: TensorSharding) -> list[list[str] | str | None] | None:
     """The entries of the `PartitionSpec`, without trailing None; None if there is no such spec."""
-    if sharding.unreduced or not all(map(_is_plain, sharding.dims)):
+    if not _has_spec(sharding):
         return None
     entries: list[list[str] | str | None] = []
     for dim in sharding.dims:
@@ -57,6 +53,10 @@ def spec_entries(sharding: TensorSharding) -> list[list[str] | str | None] | Non
     while entries and entries[-1] is None:
         entries.pop()
     return entries
+
+
+def _has_spec(sharding: TensorSharding) -> bool:
+    return not sharding.unreduced and all(map(_is_plain, sharding.dims))
 
 
 def _is_plain(dim: DimSharding) -> bool:

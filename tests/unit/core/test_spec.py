@@ -9,7 +9,7 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.spec import PartitionSpec, parse_spec
+from pyshardy.core.spec import PartitionSpec, format_spec, parse_spec
 from pyshardy.errors import InvalidShardingError, NotationError
 
 from ...property.strategies import on_a_mesh, tensor_shardings
@@ -79,3 +79,22 @@ def test_text(text: str, spec: PartitionSpec) -> None:
 def test_text_that_is_none(text: str) -> None:
     with pytest.raises(NotationError, match="reading a PartitionSpec"):
         parse_spec(text)
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ([], "P()"),
+        ([(), ()], "P()"),
+        ([("a",), ()], "P('a')"),
+        ([(), ["a", "b"], ("c",)], "P(None, ('a', 'b'), 'c')"),
+        ([("it's",)], """P("it's")"""),
+        ([(), PartitionSpec.UNCONSTRAINED, ()], "P(None, P.UNCONSTRAINED)"),
+    ],
+)
+def test_a_spec_as_python_writes_it(entries: list[tuple[str, ...]], text: str) -> None:
+    assert format_spec(entries) == text
+    assert format_spec(entries, "jax.P") == text.replace("P(", "jax.P(").replace("P.UN", "jax.P.UN")
+    read = [*eval(text, {"P": lambda *found: found, "__builtins__": {}})] if "UNCON" not in text else None
+    wanted = [entry[0] if len(entry) == 1 else tuple(entry) or None for entry in entries]
+    assert read is None or read + [None] * (len(entries) - len(read)) == wanted

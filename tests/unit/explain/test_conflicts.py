@@ -112,7 +112,7 @@ def test_a_sum_names_the_dimensions_that_are_split() -> None:
 def test_a_hint_keeps_what_it_promises(gathered: Partition) -> None:
     (story,) = gathered.hints()
     assert story.hint is not None
-    assert story.hint.startswith('annotate `result` as P("x", "y") instead of P(None, None): ')
+    assert story.hint.startswith("annotate `result` as P('x', 'y') instead of P(): ")
     split = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}'
     then = pyshardy.partition(product(BATCH, COLUMNS, split))
     assert f"send {then.traffic.sent_bytes_per_device} B per device instead of" in story.hint

@@ -20,9 +20,9 @@ def test_an_edit_knows_what_it_annotates() -> None:
 @pytest.mark.parametrize(
     ("sharding", "expected"),
     [
-        (None, "P(None, None)"),
-        ('<@m, [{"a"}, {}]>', 'P("a", None)'),
-        ('<@m, [{"a", "b"}, {"c"}]>', 'P(("a", "b"), "c")'),
+        (None, "P()"),
+        ('<@m, [{"a"}, {}]>', "P('a')"),
+        ('<@m, [{"a", "b"}, {"c"}]>', "P(('a', 'b'), 'c')"),
         ('<@m, [{"a":(1)2}, {}]>', '<@m, [{"a":(1)2}, {}]>'),
     ],
 )

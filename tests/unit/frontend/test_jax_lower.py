@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -196,9 +197,76 @@ def test_an_array_keeps_its_spec_on_a_mesh_of_these_axes() -> None:
 def test_shardings_on_devices_of_this_machine() -> None:
     here = NamedSharding(jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2), P("data"))
     with pytest.raises(
-        UsageError, match="lowering a function for 512 devices: got arrays or shardings on devices of th"
+        UsageError,
+        match="lowering a function for 512 devices, data=32,model=16: got arrays or shardings on devices of this machine, in the f",
     ):
         pyshardy.load(lambda x: jax.lax.with_sharding_constraint(x, here), X, mesh=CLUSTER)
+
+
+NAMES = {"data": 4, "model": 2}
+SIZES = jax.ShapeDtypeStruct((64, 32), np.float32), jax.ShapeDtypeStruct((32, 64), np.float32)
+
+
+def here(kind: AxisType = AxisType.Auto, shape: tuple[int, int] = (4, 2)) -> jax.sharding.Mesh:
+    """A mesh of this machine's devices."""
+    return jax.make_mesh(shape, ("data", "model"), axis_types=(kind,) * 2)
+
+
+def product(x: jax.Array, w: jax.Array) -> jax.Array:
+    return x @ w
+
+
+def with_batch(mesh: jax.sharding.Mesh) -> tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]:
+    """The arguments of the product, the first with a sharding over a mesh."""
+    x, w = SIZES
+    return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=NamedSharding(mesh, P("data"))), w
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("jitted", [lambda function: function, jax.jit], ids=["plain", "jitted"])
+def test_names_are_a_mesh_of_this_machine_with_these_axes(jitted: Any, kind: AxisType) -> None:
+    module = pyshardy.load(jitted(product), *with_batch(here(kind)), mesh=NAMES)
+    assert sharded(module) == [BOTH[0], "None"]
+    assert module.origin.explicit_axes == ()
+
+
+def test_names_beside_shardings_on_devices() -> None:
+    batch = NamedSharding(here(), P("data"))
+    assert sharded(pyshardy.load(product, *SIZES, mesh=NAMES, in_shardings=(batch, None))) == [BOTH[0], "None"]
+    assert sharded(pyshardy.load(jax.jit(product, in_shardings=(batch, None)), *SIZES, mesh=NAMES)) == [BOTH[0], "None"]
+    arrays = jax.device_put(jnp.ones((64, 32)), batch), np.ones((32, 64), np.float32)
+    assert sharded(pyshardy.load(jax.jit(product, in_shardings=(batch, None)), *arrays, mesh=NAMES)) == [
+        BOTH[0],
+        "None",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [SIZES, with_batch(here())], ids=["shapes", "sharded shapes"])
+def test_names_beside_a_mesh_of_devices_in_the_function(arguments: Any) -> None:
+    mesh = here()
+
+    def constrained(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jax.lax.with_sharding_constraint(x @ w, NamedSharding(mesh, P("data")))
+
+    def mapped(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jax.shard_map(product, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data"))(x, w)
+
+    for function in (constrained, mapped, jax.jit(constrained)):
+        result = pyshardy.propagate(pyshardy.load(function, *arguments, mesh=NAMES))
+        assert str(result.inputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
+        assert len(result.meshes) == 1
+
+
+def test_two_meshes_are_named() -> None:
+    message = (
+        r"lowering a function for 8 devices, data=4,model=2: got arrays or shardings on devices of this machine, over "
+        r"data=2,model=4, in the arguments .*try: if the devices are meant, pass their mesh itself, as mesh="
+    )
+    other = here(shape=(2, 4))
+    for given in ({"in_shardings": (NamedSharding(other, P("data")), None)}, {}):
+        arguments = SIZES if given else with_batch(other)
+        with pytest.raises(UsageError, match=f"(?s){message}"):
+            pyshardy.load(product, *arguments, mesh=NAMES, **given)
 
 
 @pytest.mark.parametrize(
