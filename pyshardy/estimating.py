@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.places import By, PlaceCost, costs_by
 from pyshardy.costing.program import Program
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
@@ -39,12 +40,39 @@ class Cost:
         partition: The per-device program; None if the estimate did not need it.
         warnings: Warnings and notes about the program, with places.
         speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
+        find_sums: Sums the cost by scope or line, on demand.
     """
 
     estimate: Estimate
     partition: Partition | None = None
     warnings: tuple[str, ...] = ()
     speaker: str = ""
+    find_sums: Callable[[By], tuple[PlaceCost, ...]] | None = field(default=None, repr=False, compare=False)
+
+    def by(self, what: By | str) -> tuple[PlaceCost, ...]:
+        """The time of kernels and collectives by scope or by line of the user, the longest first.
+
+        Args:
+            what: "scope" or "line".
+
+        Raises:
+            UsageError: It is neither.
+
+        >>> text = '''func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<512x512xf32> loc("jit(f)/mlp/tanh"("f.py":3:4))
+        ...   return %0 : tensor<512x512xf32>
+        ... }'''
+        >>> found = cost(text, "h100")
+        >>> found.by("scope")[0].scope, found.by("line")[0].source, found.by("line")[0].kernel_seconds
+        ('mlp', ('f.py', 3, 0), 7e-06)
+        """
+        assert self.find_sums is not None
+        try:
+            chosen = By(what)
+        except ValueError as error:
+            needed = " or ".join(repr(one.value) for one in By)
+            raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
+        return self.find_sums(chosen)
 
     @cached_property
     def step_seconds(self) -> float:
@@ -127,7 +155,8 @@ def cost(
         chip = chip or find_hardware(_chip_of(source))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         part = source if isinstance(source, Partition) else None
-        return Cost(estimate(described, topology, model), part, source.warnings, source.speaker)
+        found = estimate(described, topology, model)
+        return Cost(found, part, source.warnings, source.speaker, partial(costs_by, described, topology, model))
 
 
 def _chip_of(result: ProgramResult) -> str:

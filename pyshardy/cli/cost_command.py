@@ -21,6 +21,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
+    text = "sum the time by the scopes of the model or by source lines, too"
+    parser.add_argument("--by", choices=("scope", "line"), help=text)
     text = "estimate from shardings alone, without making the program of one device: the same figures in less time"
     parser.add_argument("--quick", action="store_true", help=text)
 

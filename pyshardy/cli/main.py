@@ -139,10 +139,18 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     module = _load(arguments, rest)
     with stage("estimating"), naming(arguments.source):
         result = costs(module, mesh, arguments, partition_options(arguments), propagate_options(arguments))
+    rows = () if arguments.by is None else result.by(arguments.by)
     if arguments.json:
-        print_json(result.to_json())
+        by = {} if arguments.by is None else {f"by_{arguments.by}": [row._asdict() for row in rows]}
+        print_json(result.to_json() | by)
     else:
         print_tables(result.tables())
+    if rows and not arguments.json:
+        from pyshardy.costing.places import By
+        from pyshardy.report.cost import place_tables
+
+        print()
+        print_tables(place_tables(By(arguments.by), rows))
     _print_warnings(result.warnings)
     return 0 if result.fits or result.estimate.is_close else 1
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from pyshardy.costing.estimate import CollectiveCost, Estimate
 from pyshardy.costing.peak import LiveValue
+from pyshardy.costing.places import By, PlaceCost
 from pyshardy.report.collective_table import cause_cell, scope_cell
 from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table, paragraph
@@ -78,6 +79,30 @@ def _heading(found: Estimate, width: int) -> list[Text]:
     for axis, where in found.topology:
         lines += paragraph(f"axis {axis} over {where}", width)
     return lines
+
+
+def place_tables(by: By, found: Sequence[PlaceCost]) -> Page:
+    """The time by scope or line, in the width in which it is printed."""
+    rest = found[_MOST_ROWS:]
+    last = (f"{len(rest)} more", format_duration(sum(row.seconds for row in rest))) if rest else ()
+    whole = sum(row.seconds for row in found)
+    columns = (
+        (Column(by.value), _scope_or_line),
+        (Column("time", is_number=True), lambda row: Cell(format_duration(row.seconds))),
+        (Column("of all", is_number=True), lambda row: Cell(f"{row.seconds / whole:.0%}")),
+        (Column("kernels", is_number=True, rank=1), lambda row: Cell(format_duration(row.kernel_seconds))),
+        (Column("collectives", is_number=True, rank=1), lambda row: Cell(format_duration(row.collective_seconds))),
+        (Column("FLOPs", is_number=True, rank=2), lambda row: Cell(format_count(row.flops))),
+        (Column("read and written", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.bytes)))),
+    )
+    title = f"time by {by.value}, without overlap (estimated)"
+    return Page(lambda width: _table_of(title, columns, found[:_MOST_ROWS], last).lines(width))
+
+
+def _scope_or_line(row: PlaceCost) -> Cell:
+    if row.source is not None:
+        return _place(row.source)
+    return Cell(row.scope or "elsewhere")
 
 
 def _verdict(found: Estimate, width: int) -> list[Text]:

@@ -50,6 +50,13 @@ def test_the_first_line_says_what_does_not_fit(
     assert found.out.splitlines()[0].startswith(first)
 
 
+def test_time_by_scope_or_line(cli: Cli, put: Put) -> None:
+    path = put(PROGRAM)
+    assert "time by line, without overlap (estimated)" in cli("cost", path, "--by", "line").out
+    found = json.loads(cli("cost", path, "--by", "scope", "--json").out)
+    assert [row["scope"] for row in found["by_scope"]] == [None]
+
+
 def test_json_and_another_mesh(cli: Cli, put: Put) -> None:
     path = put(PROGRAM)
     small = json.loads(cli("cost", path, "--json", "--hardware", "v5p").out)

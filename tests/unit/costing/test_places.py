@@ -1,0 +1,63 @@
+"""Costs by scope and by line."""
+
+from __future__ import annotations
+
+import pytest
+
+import pyshardy
+from pyshardy.costing.places import By
+from pyshardy.errors import UsageError
+from pyshardy.report.cost import place_tables
+from pyshardy.report.printing import plain_text
+
+PROGRAM = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %b: tensor<256x512xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<512x512xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %n = stablehlo.constant dense<5> : tensor<i32>
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<512x256xf32>, tensor<256x512xf32>) -> tensor<512x512xf32> loc("jit(f)/attention/dot_general"("f.py":3:4))
+  %1:2 = stablehlo.while(%i = %zero, %x = %0) : tensor<i32>, tensor<512x512xf32> cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %y = stablehlo.tanh %x : tensor<512x512xf32> loc("jit(f)/mlp/while/body/tanh"("f.py":5:6))
+    stablehlo.return %j, %y : tensor<i32>, tensor<512x512xf32>
+  }
+  return %1#1 : tensor<512x512xf32>
+}"""
+
+
+@pytest.fixture(scope="module")
+def cost() -> pyshardy.Cost:
+    return pyshardy.cost(PROGRAM, "v5e")
+
+
+@pytest.mark.parametrize("by", ["scope", "line"])
+def test_times_add_up_to_those_of_the_estimate(cost: pyshardy.Cost, by: str) -> None:
+    rows, found = cost.by(by), cost.estimate
+    assert sum(row.kernel_seconds for row in rows) == pytest.approx(found.compute_seconds)
+    assert sum(row.collective_seconds for row in rows) == pytest.approx(found.communication_seconds)
+    assert sum(row.flops for row in rows) == pytest.approx(found.flops_per_device)
+    assert sum(row.bytes for row in rows) == pytest.approx(found.bytes_per_device)
+
+
+def test_a_sum_belongs_to_the_scope_that_needs_it_and_a_loop_counts_its_rounds(cost: pyshardy.Cost) -> None:
+    rows = {row.scope: row for row in cost.by("scope")}
+    assert rows["attention"].collective_seconds > 0 and rows["mlp"].collective_seconds == 0
+    assert rows["mlp"].bytes == 5 * 2 * 512 * 512 * 4
+    lines = {row.source: row for row in cost.by("line")}
+    assert lines["f.py", 5, 0].kernel_seconds == rows["mlp"].kernel_seconds
+
+
+def test_the_table(cost: pyshardy.Cost) -> None:
+    text = plain_text(place_tables(By.LINE, cost.by("line")))
+    assert text.startswith("time by line, without overlap (estimated)") and "f.py:5" in text
+
+
+def test_another_word_is_refused(cost: pyshardy.Cost) -> None:
+    with pytest.raises(UsageError, match="summing an estimate: got 'module', needed 'scope' or 'line'"):
+        cost.by("module")
