@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.axis_lists import subtract_axes
@@ -18,6 +18,9 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.subject import Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import manual_prefix
+
+if TYPE_CHECKING:
+    from pyshardy.explain.whole import Reason
 
 GIVEN = -1
 """Stands for the step of an axis that was there before propagation."""
@@ -85,6 +88,7 @@ class History:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self._dims: dict[tuple[int, int, int], int] = {}
+        self.lost: dict[tuple[int, int], Reason | None] = {}
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -44,6 +44,7 @@ class ReasonKind(Enum):
     FOLLOWS = "follows the result"
     NO_RULE = "no rule"
     DROPPED = "dropped"
+    LOST = "lost before"
     NOBODY = "nobody asked"
 
 
@@ -66,9 +67,10 @@ class Reason(NamedTuple):
         op: The op that would have propagated it; None if no op is involved.
         asker: The value that has the axis, and its dimension; None if there is none.
         winner: The value that prevented it, and its dimension: for `TAKEN`, the value itself and the dimension that has
-            the axis; for `CONFLICT`, another value. None if there is none.
+            the axis; for `CONFLICT`, another value; for `LOST`, the value that lost it. None if there is none.
         level: What decided a conflict.
         held: The axis of the winner.
+        first: For `LOST`, why the axis was lost there.
     """
 
     kind: ReasonKind
@@ -78,6 +80,7 @@ class Reason(NamedTuple):
     winner: tuple[int, int] | None = None
     level: Level | None = None
     held: AxisRef | None = None
+    first: Reason | None = None
 
 
 _ORDER = {kind: place for place, kind in enumerate(ReasonKind)}

@@ -19,11 +19,12 @@ from pyshardy.explain.explanation import (
 )
 from pyshardy.explain.find import find_values
 from pyshardy.explain.history import Chain, History, Link
+from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.names import Names
 from pyshardy.explain.opening import opening
 from pyshardy.explain.origins import Origin, OriginKind, annotation_of, origin_of
 from pyshardy.explain.subject import Subject
-from pyshardy.explain.whole import ReasonKind, reasons_of
+from pyshardy.explain.whole import ReasonKind
 from pyshardy.explain.words import axes_text, dims_text, stayed_whole
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
@@ -91,7 +92,7 @@ class Why:
         reasons = (
             []
             if axes
-            else [stayed_whole(reason, value, dim, self.names) for reason in reasons_of(self.history, value, dim)]
+            else [stayed_whole(reason, value, dim, self.names) for reason in all_reasons(self.history, value, dim)]
         )
         dropped = None if found is None or final is None else self._dropped(shape[dim], found, final, dim)
         return DimensionStory(dim, shape[dim], axes_text(kept) or "whole", tuple(came), tuple(reasons), dropped)

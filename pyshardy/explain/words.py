@@ -138,6 +138,13 @@ def _dropped(reason: Reason, names: Names) -> str:
     return f"because {_asked(reason, names)}, but the other axes of its tensors leave no room for it"
 
 
+def _lost(reason: Reason, names: Names) -> str:
+    assert reason.winner is not None and reason.first is not None
+    value, dim = reason.winner
+    why = stayed_whole(reason.first, value, dim, names).text
+    return f"because {reason.axis} was lost before: dimension {dim} of {names.value(value)} is whole, {why}"
+
+
 def _nobody(reason: Reason, names: Names) -> str:
     return "because nobody asked: nothing that shares this dimension has an axis on it; annotate it to split it"
 
@@ -154,5 +161,6 @@ _TEXTS: dict[ReasonKind, Callable[[Reason, Names], str]] = {
     ReasonKind.FOLLOWS: _follows,
     ReasonKind.NO_RULE: _no_rule,
     ReasonKind.DROPPED: _dropped,
+    ReasonKind.LOST: _lost,
     ReasonKind.NOBODY: _nobody,
 }

@@ -8,8 +8,8 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.history import GIVEN, MANUAL, AxisPlacement, Chain, Link
+from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.origins import origin_of
-from pyshardy.explain.whole import reasons_of
 from pyshardy.explain.why import Why
 from pyshardy.explain.words import stayed_whole
 from pyshardy.graph.program import NO_VALUE
@@ -110,7 +110,7 @@ class Stories:
             for dim in range(len(shape or ())):
                 if sharding is not None and (sharding.rank != len(shape or ()) or sharding.dims[dim].axes):
                     continue
-                reasons = reasons_of(self._why.history, value, dim)[:MOST_REASONS]
+                reasons = all_reasons(self._why.history, value, dim)[:MOST_REASONS]
                 texts = dict.fromkeys(stayed_whole(reason, value, dim, names).text for reason in reasons)
                 yield [value, dim, *[number for text in texts for number in self.sentence(text)]]
 
