@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from pyshardy.costing.arguments import BACKWARD, CACHE, INPUTS, OPTIMIZER, PARAMETERS, argument_categories
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.flatten import flatten
@@ -15,20 +15,9 @@ from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.program import OpOrigin, Program, SourceLine
 
-PARAMETERS, OPTIMIZER, INPUTS, OUTPUTS = "parameters", "optimizer state", "other arguments", "results"
-GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES = "gradients", "activations", "temporaries", "constants"
-CATEGORIES = (PARAMETERS, OPTIMIZER, INPUTS, OUTPUTS, GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES)
-_OPTIMIZER_NAMES = re.compile(
-    r"(opt|state|moment|mean|square|\bmu\b|\bnu\b|\bm\b|\bv\b|velocity|accum|count|\btrace\b)", re.I
-)
-_PARAMETER_NAMES = re.compile(r"(param|weight|kernel|bias|theta|embed|variables|model|\bw\w*\b|\bb\d*\b)", re.I)
-_OPTIMIZER_PARTS = re.compile(
-    r"opt|opt_state|optimizer\w*|mu|nu|mean|square\w*|trace|momentum|moment\w*|velocity|accum\w*|count"
-)
-"""Parts of a path below which an optimizer keeps what it needs."""
-_WEIGHTS = re.compile(r"kernel|bias|embedding|scale|weight|w|b|offset")
-"""The last part of a weight's path in flax, haiku and equinox."""
-_BACKWARD = "transpose("
+OUTPUTS, GRADIENTS, ACTIVATIONS = "results", "gradients", "activations"
+TEMPORARIES, TABLES = "temporaries", "constants"
+CATEGORIES = (PARAMETERS, OPTIMIZER, CACHE, INPUTS, OUTPUTS, GRADIENTS, ACTIVATIONS, TEMPORARIES, TABLES)
 _MOST_POINTS = 512
 
 
@@ -157,9 +146,10 @@ class _Live:
         self.readers: dict[int, Kernel] = {}
 
     def find(self) -> list[LiveValue]:
+        categories = argument_categories(self.program.inputs, self.flat)
         found = [
-            self._value(entry.name, argument_category(entry.name), value)
-            for entry, value in zip(self.program.inputs, self.block.arguments)
+            self._value(entry.name, category, value)
+            for entry, value, category in zip(self.program.inputs, self.block.arguments, categories)
         ]
         aliased = {entry.alias for entry in self.program.inputs if entry.alias is not None}
         for place, (name, value) in enumerate(zip(self.program.outputs, self.block.results)):
@@ -195,38 +185,11 @@ class _Live:
         place = None if maker is None else maker.root.place
         scope = None if place is None else place.scope
         last = None if reader is None or reader.root.place is None else reader.root.place.scope
-        if scope is not None and _BACKWARD in scope:
+        if scope is not None and BACKWARD in scope:
             category = GRADIENTS
-        elif last is not None and _BACKWARD in last:
+        elif last is not None and BACKWARD in last:
             category = ACTIVATIONS
         else:
             category = TEMPORARIES
         name = scope or ("a value" if maker is None else maker.root.kind.name.partition(".")[2])
         return self._value(name, category, value, place)
-
-
-def argument_category(name: str) -> str:
-    """The category of an argument, by its path in the user's program.
-
-    The name of the argument comes first. What lies deeper decides for a "state", which holds the weights of a model as
-    often as those of an optimizer, and for a name that says nothing.
-
-    >>> argument_category("params['layers'][0]['w1']"), argument_category("state['mean']['w1']")
-    ('parameters', 'optimizer state')
-    >>> argument_category("state['blocks'][0]['attn']['q']['kernel']"), argument_category("args[0][2].mu['dense']['w']")
-    ('parameters', 'optimizer state')
-    >>> argument_category("tokens")
-    'other arguments'
-    """
-    first, *rest = re.findall(r"[^\[\]'\".]+", name) or [""]
-    if _PARAMETER_NAMES.search(first):
-        return OPTIMIZER if rest and re.match(r"opt_state|opt", rest[0]) else PARAMETERS
-    is_state = re.search(r"(?<!opt_)(?<!optimizer_)state", first, re.I) is not None
-    is_optimizer = _OPTIMIZER_NAMES.search(first) is not None
-    if is_optimizer and rest and rest[0].startswith("params"):
-        return PARAMETERS
-    if is_optimizer and not is_state or rest[:1] in (["m"], ["v"]) or any(map(_OPTIMIZER_PARTS.fullmatch, rest)):
-        return OPTIMIZER
-    if len(rest) > 1 and _WEIGHTS.fullmatch(rest[-1]):
-        return PARAMETERS
-    return OPTIMIZER if is_optimizer else INPUTS

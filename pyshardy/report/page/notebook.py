@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.costing.peak import argument_category
+from pyshardy.costing.arguments import argument_category
 from pyshardy.report.page.render import environment
 from pyshardy.report.printing import Page, html
 from pyshardy.report.summary import Summary, TensorRow, format_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyshardy.costing.peak import argument_category
+from pyshardy.costing.arguments import argument_category
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material

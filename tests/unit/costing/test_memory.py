@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from pyshardy.costing.arguments import argument_category
 from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.packing import Lifetime, packed_bytes
-from pyshardy.costing.peak import argument_category, find_peak, peak_bytes
+from pyshardy.costing.peak import find_peak, peak_bytes
 
 from .build import CHAIN, LOOP, described
 
@@ -131,7 +132,7 @@ def test_packing(buffers: list[tuple[int, int, int]], wanted: int) -> None:
      ("state['blocks'][0]['attn']['q']['kernel']", "parameters"), ("state[0].mu['dense']['kernel']", "optimizer state"),
      ("train_state['model']['norm']['scale']", "parameters"), ("state['step']", "optimizer state"),
      ("s[0]['linear']['w']", "parameters"), ("s[2][0].nu['linear']['w']", "optimizer state"),
-     ("batch['weight']", "other arguments"), ("cache['k']", "other arguments"), ("opt[0].mu['kernel']", "optimizer state"),
+     ("batch['weight']", "other arguments"), ("cache['k']", "cache"), ("opt[0].mu['kernel']", "optimizer state"),
      ("opt_state[0]['dense']['kernel']", "optimizer state"), ("state['m']['dense']['kernel']", "optimizer state"),
      ("state['attn']['v']['kernel']", "parameters"), ("", "other arguments")],
 )  # fmt: skip
