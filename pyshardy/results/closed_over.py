@@ -52,8 +52,7 @@ def _may_be_weight(op: Op) -> bool:
     kind = op.result.type
     if not kind.shape or not kind.is_static or prod(kind.shape) < LEAST_ELEMENTS or "f" not in kind.element:
         return False
-    value = op.attrs.get("value")
-    return not getattr(value, "is_splat", "Resource" not in type(value).__name__)
+    return not getattr(op.attrs["value"], "is_splat", False)  # resources do not say
 
 
 def _bytes(value: Value) -> int:
