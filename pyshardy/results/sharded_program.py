@@ -23,6 +23,7 @@ from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import Propagated
+from pyshardy.results.closed_over import closed_over
 from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.results.stopwatch import Seconds, Stopwatch
 from pyshardy.transforms.context import PassContext, Traced
@@ -161,7 +162,7 @@ class Imported:
 def import_program(module: Module, options: PropagateOptions, dump_directory: str = "", dumps: str = "") -> Imported:
     """Read a module and prepare it for propagation; the arguments are those of `shard`."""
     watch = Stopwatch()
-    diagnostics = Diagnostics()
+    diagnostics = Diagnostics(list(closed_over(module.root)))
     with pause_gc():
         with watch.stage("read"), module.context:
             annotations = Annotations.of(module.root)

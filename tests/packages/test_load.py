@@ -172,6 +172,9 @@ def test_keras() -> None:
 
     model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(8)])
     assert loaded(model, X, in_shardings=P("data")).out_specs == BATCH
+    (warning,) = pyshardy.propagate(pyshardy.load(model, X, mesh=CLUSTER)).warnings
+    assert "used like weights" in warning
+    assert "model.stateless_call" in warning
     weights = [jax.ShapeDtypeStruct(weight.shape, weight.dtype) for weight in model.trainable_variables]
     options = {"training": True, "static_argnames": "training"}
     module = pyshardy.load(model.stateless_call, weights, [], X, mesh=CLUSTER, **options)
