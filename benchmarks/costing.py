@@ -4,7 +4,7 @@
 
 Each figure is the least of several, in seconds of the processor (nothing runs in parallel), of `pyshardy.cost` on a
 program that is partitioned already; beside it
-that of the whole way from the propagated program, and from shardings alone. `--write` puts the table into docs/cost.md.
+that of the whole way from the propagated program. `--write` puts the table into docs/cost.md.
 """
 
 from __future__ import annotations
@@ -38,14 +38,12 @@ class Timing(NamedTuple):
         devices: Of the mesh.
         estimate: Of the estimate of a partitioned program.
         partitioned: Of partitioning it and estimating.
-        quick: Of estimating from shardings alone.
     """
 
     layers: int
     devices: int
     estimate: float
     partitioned: float
-    quick: float
 
 
 def example(layers: int) -> Module:
@@ -62,7 +60,6 @@ def timing(module: Module, layers: int, devices: int, repeat: int = 3) -> Timing
         devices,
         least(lambda: pyshardy.cost(partition, "v5p"), repeat),
         least(lambda: pyshardy.cost(pyshardy.partition(propagation), "v5p"), 1),
-        least(lambda: pyshardy.cost(propagation, "v5p", quick=True), 1),
     )
 
 
@@ -93,13 +90,13 @@ def missed(timings: list[Timing]) -> list[str]:
 def table(timings: list[Timing]) -> str:
     """The timings in Markdown."""
     lines = [
-        "| layers | devices | estimate s | target | partitioned first s | from shardings alone s |",
-        "|---|---|---|---|---|---|",
+        "| layers | devices | estimate s | target | partitioned first s |",
+        "|---|---|---|---|---|",
     ]
     for one in timings:
         lines.append(
             f"| {one.layers} | {one.devices:,} | {one.estimate:.2f} | {TARGETS[one.layers]:.0f} | "
-            f"{one.partitioned:.2f} | {one.quick:.2f} |"
+            f"{one.partitioned:.2f} |"
         )
     return "\n".join(lines)
 

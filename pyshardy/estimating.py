@@ -16,19 +16,16 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.places import By, PlaceCost, costs_by
-from pyshardy.costing.program import Program
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.partition_options import PartitionOptions
-from pyshardy.quick_cost.quick_program import QuickProgram, why_not
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.propagation import Propagation
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,14 @@ class Cost:
 
     Attributes:
         estimate: The figures.
-        partition: The per-device program; None if the estimate did not need it.
+        partition: The per-device program.
         warnings: Warnings and notes about the program, with places.
         speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
         find_sums: Sums the cost by scope or line, on demand.
     """
 
     estimate: Estimate
-    partition: Partition | None = None
+    partition: Partition
     warnings: tuple[str, ...] = ()
     speaker: str = ""
     find_sums: Callable[[By], tuple[PlaceCost, ...]] | None = field(default=None, repr=False, compare=False)
@@ -114,7 +111,6 @@ def cost(
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
-    quick: bool = False,
     options: PartitionOptions | None = None,
 ) -> Cost:
     """Estimate the cost of one run of a program per device. Nothing is run, and the hardware is not needed.
@@ -126,8 +122,6 @@ def cost(
         networks: The networks of mesh axes, such as `{"data": "dcn"}`; other axes use networks from the inside out.
         shape: The dimensions of the torus, such as (16, 16), if the chip has one.
         collectives: The model of collectives: "formula", "measured" or "xla".
-        quick: Whether to estimate from shardings alone where possible, without making the per-device program. The
-            figures are the same, and it takes less time. `QuickProgram` does this for many shardings of one program.
         options: The options of partitioning, for a program that is not partitioned yet.
 
     Raises:
@@ -150,31 +144,21 @@ def cost(
     """
     model = collective_model(collectives)
     chip = None if hardware is None else find_hardware(hardware)
-    described, source = _described(program, quick, options_of(PartitionOptions, options, {}, "estimating"))
-    with pause_gc():
-        chip = chip or find_hardware(_chip_of(source))
-        topology = make_topology(chip, described.mesh_axes, networks, shape)
-        part = source if isinstance(source, Partition) else None
-        found = estimate(described, topology, model)
-        return Cost(found, part, source.warnings, source.speaker, partial(costs_by, described, topology, model))
-
-
-def _chip_of(result: ProgramResult) -> str:
-    """The chip of the compiler that was asked; else the usual one."""
-    return (result.answer.target.chip if result.answer is not None else "") or "v5p"
-
-
-def _described(program: Any, quick: bool, options: PartitionOptions) -> tuple[Program, Partition | Propagation]:
-    """The cost program, and the result that it was made from: the per-device program or the propagated one."""
+    options = options_of(PartitionOptions, options, {}, "estimating")
     if not isinstance(program, ProgramResult):  # the price of a compiler's own program is for those who ask for it
         program = propagate(program, compiler="none")
-    if quick and not isinstance(program, Partition):
-        program = propagate(program)
-        if why_not(program.sharded) is None:
-            return QuickProgram(program.sharded, options).cost_program(), program
     part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
-        return cost_program(part.module.root, part.meshes, part.before.name), part
+        described = cost_program(part.module.root, part.meshes, part.before.name)
+        chip = chip or find_hardware(_chip_of(part))
+        topology = make_topology(chip, described.mesh_axes, networks, shape)
+        found = estimate(described, topology, model)
+        return Cost(found, part, part.warnings, part.speaker, partial(costs_by, described, topology, model))
+
+
+def _chip_of(result: Partition) -> str:
+    """The chip of the compiler that was asked; else the usual one."""
+    return (result.answer.target.chip if result.answer is not None else "") or "v5p"
 
 
 def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:

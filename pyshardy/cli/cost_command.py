@@ -23,8 +23,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
     text = "sum the time by the scopes of the model or by source lines, too"
     parser.add_argument("--by", choices=("scope", "line"), help=text)
-    text = "estimate from shardings alone, without making the program of one device: the same figures in less time"
-    parser.add_argument("--quick", action="store_true", help=text)
 
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
@@ -40,7 +38,6 @@ def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options:
         networks=parse_networks(arguments.networks),
         shape=parse_shape(arguments.shape),
         collectives=arguments.collectives,
-        quick=arguments.quick,
         options=options,
     )
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
-
-PART: Final = "pyshardy.part"
-"""Attribute of the ops of a program from which layers were left out. It says nothing of what an op does, but where it
-is: the stretch of equal layers, the part of it, and the place in its layer, a number that no op of another stretch has.
-"""
+from typing import Any, NoReturn
 
 
 class Attributes(dict[str, Any]):

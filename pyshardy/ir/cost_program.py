@@ -9,7 +9,6 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
-from pyshardy.ir.attributes import PART
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
@@ -276,8 +275,7 @@ class CostReader:
         """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
         if node.name == CALL or is_collective(node):
             return None
-        attrs = node.attrs.without(PART)
-        return tuple(attrs.items())
+        return tuple(node.attrs.items())
 
     def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
         names = _EXTRA.get(node.name, ())

@@ -15,8 +15,8 @@ from pyshardy.autopartition.space import Assignment, Dims, Space
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
+from pyshardy.planning.candidates import LayeredCandidates, ShardingsByPosition
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.quick_cost.layered import LayeredCandidates, ShardingsByPosition
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.results.sharded_program import shard
 from pyshardy.transforms.named_values import NamedValue, with_shardings

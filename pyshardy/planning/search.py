@@ -31,12 +31,12 @@ from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
+from pyshardy.planning.candidates import LayeredCandidates, ShardingsByPosition
 from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
 from pyshardy.planning.known import Known, figures
 from pyshardy.planning.options import DOING, Keep, SearchOptions, gains, rank
 from pyshardy.planning.ports import pinned, plan_specs, without_shardings
 from pyshardy.planning.proof import MOST_TRIED, all_assignments, none_is_better
-from pyshardy.quick_cost.layered import LayeredCandidates, ShardingsByPosition
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanReason, PlanRow, PlanSpec, PlanSummary

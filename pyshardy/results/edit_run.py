@@ -9,33 +9,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.frontend.annotate import Checked, store_annotation
+from pyshardy.frontend.annotate import Checked
 from pyshardy.graph.program import Program
-from pyshardy.ir.copy_module import copy_module
-from pyshardy.ir.diagnostics import Diagnostics
-from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
-from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
 from pyshardy.propagation.rerun import LEAST, PART, rerun
 from pyshardy.propagation.run import propagate_program
 from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, Shardings
-from pyshardy.results.sharded_program import Annotations, Imported
-from pyshardy.results.stopwatch import Stopwatch
-from pyshardy.transforms.context import Known, PassContext
-
-
-def _prepared(base: Base, sharding: TensorSharding | None) -> TensorSharding | None:
-    """An annotation in the form that propagation reads."""
-    if sharding is None:
-        return None
-    if not base.sharded.options.user_priorities:
-        sharding = sharding.without_priorities()
-    if any(size == 1 for mesh in base.meshes.values() for _, size in mesh.axes):
-        sharding = remove_size_one_axes(sharding, mesh_of(sharding, base.meshes))
-    return sharding
+from pyshardy.results.sharded_program import Annotations, Imported, prepared
+from pyshardy.transforms.context import Known
 
 
 def _edited_program(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> Program:
@@ -47,7 +28,8 @@ def _edited_program(base: Base, annotations: Mapping[tuple[str, int], Checked]) 
 
 
 def _changes(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> dict[int, TensorSharding | None]:
-    given = {base.values[key]: _prepared(base, sharding) for key, (_, _, sharding) in annotations.items()}
+    options, meshes = base.sharded.options, base.meshes
+    given = {base.values[key]: prepared(one, options, meshes) for key, (_, _, one) in annotations.items()}
     return {value: new for value, new in given.items() if new is not base.program.shardings[value]}
 
 
@@ -76,27 +58,15 @@ def import_edited(state: EditState, before: Module) -> Imported:
         before: The program as a user would give it with these annotations.
     """
     base = state.base
-    imported = base.imported
-    with pause_gc(), before.context:
-        root = copy_module(imported.root)
-        main = main_function(root)
-        for (kind, index), (_, _, sharding) in state.annotations.items():
-            store_annotation(main, kind, index, _prepared(base, sharding))
+    given = [(kind, index, sharding) for (kind, index), (_, _, sharding) in state.annotations.items()]
+    imported = base.imported.annotated(given)
     run = base.run.propagated
     found = [state.shardings.get(value, sharding) for value, sharding in enumerate(run.shardings)]
-    context = PassContext(root, before.attrs, OpSpecReader(), Diagnostics(list(imported.diagnostics.messages)))
     if not base.sharded.options.trace:  # steps are those of a run over everything
+        assert imported.context is not None
         propagated = replace(run, shardings=tuple(found), recording=None)
-        context.known = Known(_edited_program(base, state.annotations), propagated)
-    return replace(
-        imported,
-        module=before,
-        annotations=_annotations(base, state.annotations),
-        root=root,
-        context=context,
-        diagnostics=context.diagnostics,
-        watch=Stopwatch(),
-    )
+        imported.context.known = Known(_edited_program(base, state.annotations), propagated)
+    return replace(imported, module=before, annotations=_annotations(base, state.annotations))
 
 
 def _annotations(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> Annotations:

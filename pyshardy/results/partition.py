@@ -20,7 +20,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_info
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
-from pyshardy.passes.pipeline import run_on_root
+from pyshardy.passes.pipeline import Hook, run_on_root
 from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
@@ -268,24 +268,50 @@ def _partitioned_by_passes(
     with pause_gc():
         with watch.stage("partition"):
             root = sharded.copy_root() if root is None else root
-            _put_first(root, interface.meshes)
-            if sharded.completes_sums:
-                leave_sums_to_passes(root)
-            if getattr(before.origin, "inspections", None):
-                from pyshardy.runtime.inspections import drop_answered
-
-                drop_answered(root, before.origin)
             follows = bool(sharded.dumps) and propagation is not None
             dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
             ending = partition_ending(sharded.applied, dumped, follows, has_debug_info(root))
-            passes = [*_user_partitioners(sharded), *ending]
-            run_on_root(before, root, passes, diagnostics, watch.after_pass)
+            meshes, sums = interface.meshes, sharded.completes_sums
+            partition_in_place(before, root, meshes, ending, sums, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()
     write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages)
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
+
+
+def partition_in_place(
+    module: Module,
+    root: Op,
+    meshes: Mapping[str, Mesh],
+    ending: Sequence[Pass],
+    completes_sums: bool = False,
+    diagnostics: Diagnostics | None = None,
+    after_pass: Hook | None = None,
+) -> None:
+    """Partition nodes with final shardings.
+
+    Args:
+        module: The module that the nodes come from.
+        root: The nodes.
+        meshes: The meshes in use.
+        ending: The passes, from `partition_ending`.
+        completes_sums: Whether the program has collectives that complete sums; they are marked.
+        diagnostics: Where warnings go.
+        after_pass: Called after every pass.
+
+    Raises:
+        PassError: The program cannot be partitioned; the error names the op.
+    """
+    _put_first(root, meshes)
+    if completes_sums:
+        leave_sums_to_passes(root)
+    if getattr(module.origin, "inspections", None):
+        from pyshardy.runtime.inspections import drop_answered
+
+        drop_answered(root, module.origin)
+    run_on_root(module, root, [*_user_partitioners(module), *ending], diagnostics, after_pass)
 
 
 def _partitioned_by_compiler(
@@ -307,12 +333,12 @@ def _partitioned_by_compiler(
     return Partition(module, sharded, sharded.diagnostics, watch.stages, watch.passes, options, interface, propagation)
 
 
-def _user_partitioners(sharded: ShardedProgram) -> Iterator[Pass]:
+def _user_partitioners(module: Module) -> Iterator[Pass]:
     """The pass that calls the user's partitioners, if the program comes with any."""
-    if getattr(sharded.before.origin, "partitioners", None):
+    if getattr(module.origin, "partitioners", None):
         from pyshardy.runtime.user_partitioners import ExpandUserPartitioners
 
-        yield ExpandUserPartitioners(sharded.before)
+        yield ExpandUserPartitioners(module)
 
 
 def _put_first(root: Op, meshes: Mapping[str, Mesh]) -> None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidModuleError
+from pyshardy.frontend.annotate import store_annotation
 from pyshardy.frontend.interface import Interface
 from pyshardy.frontend.program_root import program_root
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
-from pyshardy.ir.functions import arg_sharding, entry_function, result_count, result_sharding
+from pyshardy.ir.functions import arg_sharding, entry_function, main_function, result_count, result_sharding
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes, transform_shardings
 from pyshardy.passes.flow import for_module, sharding_stages
+from pyshardy.passes.importing.remove_size_one_axes import remove_size_one_axes
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import Propagated
@@ -158,6 +162,41 @@ class Imported:
     completes_sums: bool
     dumps: str = ""
 
+    def annotated(self, annotations: Iterable[tuple[str, int, TensorSharding | None]]) -> Imported:
+        """A copy with other annotations.
+
+        It is what import makes of the program with these annotations, unless the passes before propagation depend on
+        them: see `pyshardy.results.edit_scope`.
+
+        Args:
+            annotations: Kinds ("arg_attrs" for inputs, "res_attrs" for outputs), positions and shardings.
+        """
+        with pause_gc(), self.module.context:
+            root = copy_module(self.root)
+            main = main_function(root)
+            for kind, index, sharding in annotations:
+                store_annotation(main, kind, index, prepared(sharding, self.options, self.annotations.meshes))
+        specs = OpSpecReader() if self.context is None else self.context.specs
+        context = PassContext(root, self.module.attrs, specs, Diagnostics(list(self.diagnostics.messages)))
+        return replace(self, root=root, context=context, diagnostics=context.diagnostics, watch=Stopwatch())
+
+
+def prepared(sharding: TensorSharding | None, options: PropagateOptions, meshes: Meshes) -> TensorSharding | None:
+    """An annotation in the form that propagation reads.
+
+    Args:
+        sharding: The annotation as a user gives it.
+        options: The options of propagation, as the user gave them.
+        meshes: The meshes of the program as it was given.
+    """
+    if sharding is None:
+        return None
+    if not options.user_priorities:
+        sharding = sharding.without_priorities()
+    if any(size == 1 for mesh in meshes.values() for _, size in mesh.axes):
+        sharding = remove_size_one_axes(sharding, mesh_of(sharding, meshes))
+    return sharding
+
 
 def import_program(module: Module, options: PropagateOptions, dump_directory: str = "", dumps: str = "") -> Imported:
     """Read a module and prepare it for propagation; the arguments are those of `shard`."""
@@ -179,19 +218,26 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
     return Imported(module, options, applied, annotations, root, context, diagnostics, watch, completes_sums, dumps)
 
 
+def propagate_in_place(imported: Imported, dump_directory: str = "") -> PassContext:
+    """Propagate through the nodes of a prepared program; return what the passes share."""
+    module, watch, context = imported.module, imported.watch, imported.context
+    for stage in sharding_stages(imported.applied, dump_directory)[1:]:
+        with watch.stage(stage.name):
+            passes, diagnostics = stage.passes, imported.diagnostics
+            context = run_on_root(module, imported.root, passes, diagnostics, watch.after_pass, context=context)
+    assert context is not None
+    return context
+
+
 def finish_sharding(
     imported: Imported, dump_directory: str = "", edited_from: EditState | None = None
 ) -> tuple[ShardedProgram, Op]:
     """Propagate through a prepared program; its nodes must not be used afterwards."""
     module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics
-    context = imported.context
     with pause_gc():
-        for stage in sharding_stages(imported.applied, dump_directory)[1:]:
-            with watch.stage(stage.name):
-                context = run_on_root(module, root, stage.passes, diagnostics, watch.after_pass, context=context)
+        context = propagate_in_place(imported, dump_directory)
         with watch.stage("export"), module.context:
             kept = copy_module(root)
-    assert context is not None
     program = ShardedProgram(
         before=module,
         options=imported.options,

@@ -10,7 +10,6 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
-from pyshardy.ir.attributes import PART
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op, Value
@@ -23,7 +22,7 @@ from pyshardy.ir.strings import argument_name, result_name
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families
-from pyshardy.transforms.shorten import BETWEEN, MIDDLE, Short, shorten, stretch_counts
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
@@ -78,7 +77,7 @@ def build_problem(
     program, index = build_program(short.root, specs)
     main, short_main = main_function(root), main_function(short.root)
     counts = stretch_counts(families)
-    layers = [_layer(op, counts) for op in _marked(short_main, index)]
+    layers = [_layer(part, counts) for part in _parts(short_main, index)]
     times = _times(short.root, index)
     return Problem(
         program=program,
@@ -95,21 +94,20 @@ def build_problem(
     )
 
 
-def _marked(main: Op, index: ProgramIndex) -> list[Op | None]:
-    """Per op that which tells in which layer it is: what import has made is where the op before it is."""
-    marked: dict[Op, Op | None] = {}
-    latest: Op | None = None
+def _parts(main: Op, index: ProgramIndex) -> list[Part | None]:
+    """The part of each op: if it is unknown, that of the op before it."""
+    parts: dict[Op, Part | None] = {}
+    latest: Part | None = None
     for op in main.region.blocks[0]:
-        latest = marked[op] = op if PART in op.attrs else latest
-    return [next((marked[one] for one in (op, *op.ancestors()) if one in marked), None) for op in index.ops]
+        latest = parts[op] = part_of(op) or latest
+    return [next((parts[one] for one in (op, *op.ancestors()) if one in parts), None) for op in index.ops]
 
 
-def _layer(op: Op | None, counts: Sequence[int]) -> tuple[int, int]:
+def _layer(part: Part | None, counts: Sequence[int]) -> tuple[int, int]:
     """The stretch of layers that an op is in, and how many layers its own stands for."""
-    if op is None:
+    if part is None:
         return -1, 1
-    stretch, kind, _ = op.attrs[PART]
-    return (-1 if kind == BETWEEN else stretch), (counts[stretch] - 2 if kind == MIDDLE else 1)
+    return (-1 if part.kind == BETWEEN else part.stretch), (counts[part.stretch] - 2 if part.kind == MIDDLE else 1)
 
 
 def _inputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tuple[InputFact, ...]:

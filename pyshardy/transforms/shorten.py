@@ -10,16 +10,37 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from pyshardy.autopartition.stretches import Stretch
-from pyshardy.ir.attributes import NO_ATTRS, PART
+from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.ir.parts import part_in, with_part
 from pyshardy.transforms.layers import Family, PlacedStretch, top_ops
 
 FIRST, MIDDLE, LAST, BETWEEN = range(4)
-"""The kinds of parts of a stretch in the attribute `PART`: the first layer, the middle one that represents several, the
-last one; ops between layers belong to the stretch after them.
+"""The kinds of parts of a stretch: the first layer, the middle one that represents several, the last one; ops between
+layers belong to the stretch after them.
 """
 _ALIAS: Final = "tf.aliasing_output"
+
+
+class Part(NamedTuple):
+    """The part of a short program that an op is in, as its location says.
+
+    Attributes:
+        stretch: The number of the stretch of equal layers.
+        kind: The kind of part.
+        offset: The place in its layer, a number that no op of another stretch has; -1 between layers.
+    """
+
+    stretch: int
+    kind: int
+    offset: int
+
+
+def part_of(op: Op) -> Part | None:
+    """The part that an op of a short program is in, or that it serves if a pass made it; None if it is unknown."""
+    found = part_in(op.location)
+    return None if found is None else Part(*found)
 
 
 class Short(NamedTuple):
@@ -37,7 +58,9 @@ class Short(NamedTuple):
 
 
 def shorten(root: Op, families: Sequence[Family], three: Collection[int]) -> Short:
-    """A program with two layers of most families, and three of some.
+    """A program with two layers of most families, and three of some. The context must be entered.
+
+    If there are any families, the locations of ops say their parts.
 
     Args:
         root: The module; it does not change.
@@ -51,8 +74,9 @@ class _Shortener:
     def __init__(self, root: Op, families: Sequence[Family], three: Collection[int]) -> None:
         self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
-        self.parts: dict[Op, tuple[int, int, int]] = {}
+        self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
+        self.has_layers = bool(families)
         self._choose(families, three)
 
     def _choose(self, families: Sequence[Family], three: Collection[int]) -> None:
@@ -63,7 +87,7 @@ class _Shortener:
         for number, (stretch, placed, family) in enumerate(found):
             has_middle = families.index(family) in three
             for op in ops[place : stretch.start]:
-                self.parts[op] = number, BETWEEN, -1
+                self.parts[op] = Part(number, BETWEEN, -1)
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
@@ -73,11 +97,11 @@ class _Shortener:
                     if kind is None:
                         self.stand_in[op] = ops[latest + offset]
                     else:
-                        self.parts[op] = number, kind, stretch.start + offset
+                        self.parts[op] = Part(number, kind, stretch.start + offset)
                 latest = start if kind is not None else latest
             place = stretch.end
         for op in ops[place:]:
-            self.parts[op] = len(found), BETWEEN, -1
+            self.parts[op] = Part(len(found), BETWEEN, -1)
 
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
@@ -106,7 +130,9 @@ class _Shortener:
                 for result, other in zip(op.results, self.stand_in[op].results):
                     mapping[result] = mapping[other]
                 continue
-            block.append(op.clone(mapping)).set_attr(PART, part)
+            copy = block.append(op.clone(mapping))
+            if self.has_layers:
+                copy.location = with_part(copy.location, part)
         end = return_op(self.main)
         outputs = [
             index

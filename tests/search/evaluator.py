@@ -7,7 +7,7 @@ from itertools import permutations, product
 from math import inf, prod
 from random import Random
 from re import sub
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from search.compare import given_back, with_specs
 
@@ -15,10 +15,9 @@ import pyshardy
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.estimate import estimate
 from pyshardy.costing.topology import make_topology
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.quick_cost.candidates import Candidates
+from pyshardy.planning.candidates import LayeredCandidates
 
 Spec = tuple[tuple[str, ...], ...]
 """The mesh axes of each dimension of an input, major to minor."""
@@ -77,7 +76,8 @@ class Evaluator:
         outputs = enumerate(output_tensors(module.root))
         self._outputs = {place: self.ties[port.name] for place, port in outputs if port.name in self.ties}
         whole = with_specs(module, self.specs(tuple(((),) * len(shape) for shape in self.shapes)))
-        self._candidates = Candidates(whole)
+        self._prices = LayeredCandidates(whole, "mesh", self.topology, CollectiveModel(model))
+        assert self._prices.is_exact, "a program without repeated layers"
 
     def specs(self, choice: Choice) -> dict[str, Spec]:
         """The shardings by the names of inputs."""
@@ -85,15 +85,12 @@ class Evaluator:
 
     def seconds(self, choice: Choice) -> float:
         """The time of one step; infinite if it does not fit into memory."""
-        found = self._candidates
         specs = {
             name: TensorSharding("mesh", [list(axes) for axes in spec]) for name, spec in self.specs(choice).items()
         }
-        given: dict[int, Any] = {found.inputs[self._places[name]]: spec for name, spec in specs.items()}
-        given.update({found.outputs[place]: specs[name] for place, name in self._outputs.items()})
-        program = found.price(found.propagated(given))
-        cost = estimate(program, self.topology, CollectiveModel(self.model))
-        return cost.step_seconds if cost.memory.bytes <= self.memory else inf
+        inputs = {self._places[name]: spec for name, spec in specs.items()}
+        found = self._prices.price(inputs, {place: specs[name] for place, name in self._outputs.items()})
+        return found.seconds if found.bytes <= self.memory else inf
 
     def from_scratch(self, specs: dict[str, Spec]) -> float:
         """The time of one step with shardings by the names of inputs, of the program of one device."""

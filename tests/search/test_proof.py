@@ -20,7 +20,7 @@ from pyshardy.costing.least import least_seconds
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.quick_cost.layered import LayeredCandidates
+from pyshardy.planning.candidates import LayeredCandidates
 
 MESH = {"data": 2, "model": 4}
 CHIPS = ("v5e", "h100")

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 ALL_TESTS = "PYSHARDY_ALL_TESTS"
 ONE_OF = {
     "cost/test_programs.py::test_what_is_alive_at_the_peak_is_the_peak": 4,
-    "cost/test_quick.py::test_estimates_of_test_programs_are_the_same": 3,
     "differential/test_against_xla.py::test_no_more_is_sent_than_by_xla": 3,
     "differential/test_chains.py::test_laws_hold_for_jax_programs": 3,
     "differential/test_edits_corpus.py::test_edits_of_a_program": 4,

@@ -14,7 +14,6 @@ SLOW = (
     "cost/test_one_gpu.py",
     "cost/test_programs.py",
     "cost/test_published.py",
-    "cost/test_quick.py",
     "cost/test_speed.py",
     "compilers",
     "differential",
@@ -89,10 +88,6 @@ SLOW = (
     "unit/ir/test_emit.py::test_numbers_of_any_length[8200]",
     "unit/ir/test_pause_gc.py",
     "unit/ir/test_use_lists.py",
-    "unit/quick_cost/test_candidates.py::test_prices_are_those_of_partitioned_programs",
-    "unit/quick_cost/test_layered.py::test_prices_are_those_of_the_whole_program",
-    "unit/quick_cost/test_quick_program.py::test_it_takes_a_fraction_of_the_time",
-    "unit/quick_cost/test_quick_program.py::test_more_layers_are_no_more_kinds",
     "unit/report/page/test_describe.py::test_equal_programs_give_equal_bytes",
     "unit/reshard/test_moves.py::test_the_number_of_rounds_does_not_grow[4096]",
     "unit/results/test_one_read.py::test_from_loading_to_running_is_one_read_and_one_fixed_point[interpreter]",
@@ -126,7 +121,6 @@ SLOW = (
 
 SAMPLES = (
     "cost/test_programs.py::test_what_is_alive_at_the_peak_is_the_peak[manual_collectives]",
-    "cost/test_quick.py::test_estimates_of_test_programs_are_the_same[device_order]",
     "differential/test_programs.py::test_program[mlp_training-sdy-propagation-pipeline]",
     "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
     "property/test_promises.py::test_promises_are_kept[sdy-import-pipeline,sdy-populate-op-shar1]",
@@ -134,8 +128,6 @@ SAMPLES = (
     "unit/frontend/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run[newton]",
     "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found[device_order]",
     "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices[reshapes]",
-    "unit/quick_cost/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
-    "unit/quick_cost/test_layered.py::test_prices_are_those_of_the_whole_program[2-both]",
     "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives[plain-by_xla]",
 )
 """The tests among them that run even so: one of each kind that is worth it."""

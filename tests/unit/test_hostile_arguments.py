@@ -98,7 +98,7 @@ CALLS = {
     "Rule": Good(pyshardy.Rule, ([4], [[[0]]], [[[0]]], (), (), False)),
     "Module.parse": Good(pyshardy.Module.parse, (TEXT,), {"allow_unregistered_dialects": False}),
     "annotate": Good(pyshardy.annotate, (MODULE, {"a": "x"}, None)),
-    "cost": Good(pyshardy.cost, (MODULE, "v5p"), {"networks": None, "shape": None, "options": None, "quick": True}),
+    "cost": Good(pyshardy.cost, (MODULE, "v5p"), {"networks": None, "shape": None, "options": None}),
     "diff": Good(pyshardy.diff, ({"a": "x"}, {"a": "y"}), {"program": MODULE}),
     "draw": Good(pyshardy.draw, (SHARDING, (8, 4), MESH)),
     "from_gspmd": Good(pyshardy.from_gspmd, ("{devices=[4,2]<=[8]}", MESH, 2, "mesh")),

@@ -12,7 +12,7 @@ from pyshardy.autopartition.tactics import tactics
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
-from pyshardy.quick_cost.layered import LayeredCandidates
+from pyshardy.planning.candidates import LayeredCandidates
 from pyshardy.results.search_problem import problem_of
 
 from .problems import space_from

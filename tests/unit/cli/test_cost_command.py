@@ -66,14 +66,6 @@ def test_json_and_another_mesh(cli: Cli, put: Put) -> None:
     assert large["topology"]["data"].startswith("ici")
 
 
-def test_quick_gives_the_same_figures(cli: Cli, put: Put) -> None:
-    path = put(PROGRAM)
-    for options in ((), ("--mesh", "data=64,model=2"), ("--no-halo-exchange",)):
-        usual, quick = (json.loads(cli("cost", path, "--json", *options, *more).out) for more in ((), ("--quick",)))
-        assert usual == quick
-    assert "estimated cost on" in cli("cost", path, "--quick").out
-
-
 @pytest.mark.parametrize(
     "options, message",
     [

@@ -81,7 +81,7 @@ def test_explanations_read_nothing_again(counts: Counter[str]) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("explain", MLP, "tanh"), ("cost", MLP), ("cost", MLP, "--quick"), ("partition", MLP), ("propagate", MLP)],
+    [("explain", MLP, "tanh"), ("cost", MLP), ("partition", MLP), ("propagate", MLP)],
     ids=lambda command: " ".join(map(str, command)).replace(str(MLP), "MLP"),
 )
 def test_commands_read_and_propagate_once(

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pyshardy
-from pyshardy.ir.attributes import PART
+from pyshardy.core.notation import parse_sharding
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import module_meshes
+from pyshardy.ir.traffic import COLLECTIVES
+from pyshardy.passes.flow import partition_ending
+from pyshardy.passes.partition_options import PartitionOptions
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.results.partition import partition_in_place
+from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.transforms.layers import find_families, top_ops
-from pyshardy.transforms.shorten import BETWEEN, FIRST, LAST, MIDDLE, shorten
+from pyshardy.transforms.shorten import BETWEEN, FIRST, LAST, MIDDLE, Short, part_of, shorten
 
 from ..autopartition.problems import layered
 
@@ -54,13 +63,20 @@ def test_layers_of_two_kinds_are_two_families() -> None:
     assert sorted(family.size for family in find_families(pyshardy.load(text).root)) == [6, 8]
 
 
+def shortened(whole: pyshardy.Module, middle: bool = False) -> Short:
+    """The program with two layers of each family, or three."""
+    families = find_families(whole.root)
+    with whole.context:
+        return shorten(whole.root, families, range(len(families) if middle else 0))
+
+
 def described(root: Op) -> list[object]:
     """What a program computes of what, without names."""
     main = main_function(root)
     numbers = {value: number for number, value in enumerate(main.region.blocks[0].args)}
     found: list[object] = [[str(value.type) for value in numbers]]
     for op in main.region.blocks[0]:
-        attrs = {name: str(value) for name, value in op.attrs.items() if name != PART}
+        attrs = {name: str(value) for name, value in op.attrs.items()}
         found.append(
             (op.name, [numbers[value] for value in op.operands], attrs, [str(value.type) for value in op.results])
         )
@@ -71,24 +87,43 @@ def described(root: Op) -> list[object]:
 def test_what_stays_is_the_program_with_fewer_layers() -> None:
     for write in (two_ways, layered):
         whole, small = (pyshardy.load(write(layers)) for layers in (9, 3))
-        families = find_families(whole.root)
-        short = shorten(whole.root, families, range(len(families)))
-        kinds = {op.attrs[PART][1] for op in top_ops(short.root)}
-        assert kinds <= {FIRST, MIDDLE, LAST, BETWEEN} and MIDDLE in kinds
+        short = shortened(whole, middle=True)
+        parts = [part_of(op) for op in top_ops(short.root)]
+        kinds = {part.kind for part in parts if part is not None}
+        assert None not in parts and kinds <= {FIRST, MIDDLE, LAST, BETWEEN} and MIDDLE in kinds
         assert described(short.root) == described(small.root)
-        assert described(shorten(whole.root, families, ()).root) != described(small.root)
+        assert described(shortened(whole).root) != described(small.root)
 
 
 def test_two_layers_stay_without_one_in_the_middle() -> None:
-    whole = pyshardy.load(two_ways(9))
-    short = shorten(whole.root, find_families(whole.root), ())
+    short = shortened(pyshardy.load(two_ways(9)))
     assert short.inputs == (0, 1, 9) and short.outputs == (0, 1, 9)
 
 
 def test_the_memory_of_an_argument_goes_to_the_result_under_its_new_number() -> None:
     text = two_ways(9).replace("%w8: tensor<8x8xf32>", "%w8: tensor<8x8xf32> {tf.aliasing_output = 9 : i32}")
     text = text.replace("%w4: tensor<8x8xf32>", "%w4: tensor<8x8xf32> {tf.aliasing_output = 5 : i32}")
-    whole = pyshardy.load(text)
-    short = shorten(whole.root, find_families(whole.root), ())
+    short = shortened(pyshardy.load(text))
     attrs = short.root.region.block.last.attrs["arg_attrs"]
     assert [entry.get("tf.aliasing_output") for entry in attrs] == [None, None, 2]
+
+
+def test_passes_hand_on_the_part_of_the_op_that_they_serve() -> None:
+    """Also collectives, and what else passes make, say in which layer they are."""
+    whole = pyshardy.load(layered(9))
+    short = shortened(whole, middle=True)
+    found = import_program(whole.with_root(short.root), PropagateOptions()).annotated(
+        [("arg_attrs", place, parse_sharding('<@mesh, [{"model"}, {}]>')) for place in range(1, len(short.inputs))]
+    )
+    propagate_in_place(found)
+    meshes = module_meshes(found.root)
+    partition_in_place(whole, found.root, meshes, partition_ending(found.applied, PartitionOptions()))
+    collectives = [op for op in top_ops(found.root) if op.name in COLLECTIVES]
+    kinds = Counter((op.name, part.kind) for op, part in zip(collectives, map(part_of, collectives)) if part)
+    assert set(kinds) == {(op.name, kind) for op in collectives for kind in (FIRST, MIDDLE, LAST)}
+    assert sum(kinds.values()) == len(collectives) >= 3 and len(set(kinds.values())) == 1
+
+
+def test_a_program_without_layers_says_nothing_of_parts() -> None:
+    short = shortened(pyshardy.load(two_ways(3)), middle=True)
+    assert not any(map(part_of, top_ops(short.root)))

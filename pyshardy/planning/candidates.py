@@ -1,6 +1,8 @@
-"""Prices candidates for a program with many equal layers on a short version of it, so further layers take no time.
+"""Prices the candidates of a search: one program under other shardings of its inputs and outputs.
 
-The short version has three layers of every kind; the middle one stands for all in between.
+The program is imported once. For each candidate the passes propagate and partition a copy, and the program of one
+device is priced as `pyshardy.cost` does. A program with many equal layers is priced on a short version of it, which has
+three layers of every kind; the middle one stands for all in between. So further layers take no time.
 """
 
 from __future__ import annotations
@@ -13,20 +15,28 @@ from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import Op as CostOp
+from pyshardy.costing.program import Program
 from pyshardy.costing.topology import Topology
-from pyshardy.ir.attributes import NO_ATTRS, PART
-from pyshardy.ir.cost_program import NodePlace, cost_program
+from pyshardy.errors import UsageError
+from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.cost_program import CostReader, NodePlace, SharedKinds, cost_program
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.quick_cost.candidates import Candidates
+from pyshardy.passes.flow import partition_ending
+from pyshardy.passes.partition_options import PartitionOptions
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.results.partition import partition_in_place
+from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.transforms.search_program import short_program
-from pyshardy.transforms.shorten import BETWEEN, MIDDLE, stretch_counts
+from pyshardy.transforms.shorten import BETWEEN, MIDDLE, part_of, stretch_counts
 
 ShardingsByPosition = Mapping[int, TensorSharding]
 """The shardings of arguments or results, by position."""
+_DOING = "pricing candidates"
 
 
 class LayeredCandidates:
@@ -42,7 +52,8 @@ class LayeredCandidates:
         is_exact: Whether no layer is left out, so prices equal those of the full estimate.
 
     Raises:
-        UsageError: `Candidates` does not take the program.
+        UsageError: The program has no mesh, several meshes, or sharding groups, whose members share annotations before
+            propagation.
 
     >>> from pyshardy import load
     >>> from pyshardy.core.notation import parse_sharding
@@ -65,15 +76,23 @@ class LayeredCandidates:
         self, module: Module, mesh: str, topology: Topology, model: CollectiveModel = CollectiveModel.FORMULA
     ) -> None:
         self.topology, self.model = topology, model
-        with pause_gc():
+        self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
+        if len(set(self.meshes.values())) != 1:
+            raise UsageError(_DOING, got="a program with no mesh or several", needed="one mesh")
+        if ops_named(module.root, ("sdy.sharding_group",)):
+            raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
+        with module.context, pause_gc():
             short, families = short_program(module.root)
-            self.is_exact = not families
-            self._counts = stretch_counts(families)
             _share_nothing(short.root, mesh)
-            self._short = short.root
-            self.candidates = Candidates(module.with_root(short.root))
-        self._inputs = dict(zip(short.inputs, self.candidates.inputs))
-        self._outputs = dict(zip(short.outputs, self.candidates.outputs))
+        self.is_exact = not families
+        self._short, self._counts = short.root, stretch_counts(families)
+        self._places = {
+            kind: {place: at for at, place in enumerate(places)}
+            for kind, places in (("arg_attrs", short.inputs), ("res_attrs", short.outputs))
+        }
+        self._imported = import_program(module.with_root(short.root), PropagateOptions())
+        self._ending = partition_ending(self._imported.applied, PartitionOptions())
+        self._kinds = SharedKinds()
 
     def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Brief:
         """Time and memory with these shardings of arguments and results.
@@ -81,12 +100,22 @@ class LayeredCandidates:
         Raises:
             ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
-        given: dict[int, TensorSharding | None] = {}
-        for numbers, shardings in ((self._inputs, inputs), (self._outputs, outputs)):
-            given.update((numbers[place], one) for place, one in shardings.items() if place in numbers)
         with pause_gc():
-            program = self.candidates.price(self.candidates.propagated(given))
-            return brief_estimate(program, self.topology, self.model, part_of=self._part_of)
+            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, part_of=self._part_of)
+
+    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Program:
+        """The program of one device, with as few layers as the short version."""
+        given = [
+            (kind, self._places[kind][place], sharding)
+            for kind, shardings in (("arg_attrs", inputs), ("res_attrs", outputs))
+            for place, sharding in shardings.items()
+            if place in self._places[kind]
+        ]
+        candidate = self._imported.annotated(given)
+        propagate_in_place(candidate)
+        module, root = candidate.module, candidate.root
+        partition_in_place(module, root, self.meshes, self._ending, candidate.completes_sums)
+        return CostReader(root, self.meshes, module.name, self._kinds).program()
 
     def least_seconds(self) -> float:
         """The seconds that no shardings of the program can be faster than: see `pyshardy.costing.least`."""
@@ -100,13 +129,14 @@ class LayeredCandidates:
         return least_seconds(program, self.topology.hardware, self.topology.devices, count)
 
     def _part_of(self, op: CostOp) -> Part | None:
-        found = op.place.node.attrs.get(PART) if isinstance(op.place, NodePlace) else None
+        if self.is_exact:
+            return NOWHERE
+        found = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
         if found is None:
             return None
-        stretch, kind, offset = found
-        if kind == BETWEEN:
+        if found.kind == BETWEEN:
             return NOWHERE
-        return Part(offset, self._counts[stretch] - 3 if kind == MIDDLE else 0)
+        return Part(found.offset, self._counts[found.stretch] - 3 if found.kind == MIDDLE else 0)
 
 
 def _share_nothing(root: Op, mesh: str) -> None:
