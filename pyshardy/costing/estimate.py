@@ -20,7 +20,7 @@ from pyshardy.costing.lowering import lower
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Program, SourceLine, Traffic
-from pyshardy.costing.roofline import Bound, Roofline
+from pyshardy.costing.roofline import Bound, Roofline, multiplied
 from pyshardy.costing.schedule import Scheduler, Totals
 from pyshardy.costing.topology import Topology
 
@@ -56,6 +56,26 @@ class CollectiveCost:
 
 
 @dataclass(frozen=True, slots=True)
+class CustomCallCost:
+    """Custom calls of one kernel.
+
+    Attributes:
+        name: The name of the kernel, or else the target of the calls.
+        target: The target, such as "tpu_custom_call".
+        count: How many run.
+        seconds: The time they take; without a price that of reading the operands and writing the results.
+        priced_by: What gives them a price: "its author", who states a cost beside the kernel, or "its shapes"; None if
+            they have no price.
+    """
+
+    name: str
+    target: str
+    count: int
+    seconds: float
+    priced_by: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The estimated cost of one run of a program. No figure is measured.
 
@@ -78,7 +98,8 @@ class Estimate:
         collectives: The collectives by kind, axes and line, the longest first.
         memory: The peak memory of a device.
         memory_limit_bytes: The memory that a device has.
-        unknown_ops: The names of ops with an unknown cost, and how often they run.
+        unknown_ops: The names of ops without a price, and how often they run; for custom calls those of their kernels.
+        custom_calls: The custom calls by kernel, the longest first, with and without a price.
         assumption: The assumption that matters most.
         notes: What the figures leave out.
     """
@@ -102,6 +123,7 @@ class Estimate:
     memory: Peak
     memory_limit_bytes: float
     unknown_ops: tuple[tuple[str, int], ...]
+    custom_calls: tuple[CustomCallCost, ...]
     assumption: str
     notes: tuple[str, ...]
 
@@ -190,6 +212,7 @@ def estimate(
         memory=_peak(program, flat, compiler, block),
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
+        custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, model),
         notes=(*totals.notes, *filter(None, [donation_note(program), _dispatch_note(step, hardware)])),
     )
@@ -215,7 +238,7 @@ def _product_rate(block: Kernels, roofline: Roofline) -> float:
     """The highest peak rate of products among the element types that a program multiplies."""
     hardware = roofline.hardware
     products = (op.kind for kernel in all_kernels(block) for op in kernel.ops if roofline.work(op.kind).is_matrix)
-    rates = [hardware.matrix_flops_per_s(kind.operands[0].dtype) for kind in dict.fromkeys(products)]
+    rates = [hardware.matrix_flops_per_s(multiplied(kind)) for kind in dict.fromkeys(products)]
     return max(rates, default=hardware.flops_per_s[0][1])
 
 
@@ -234,6 +257,15 @@ def straggling(counted: Sequence[Counted], topology: Topology) -> float:
         )
         most = max(most, sum(found))
     return most
+
+
+def _custom_calls(totals: Totals) -> tuple[CustomCallCost, ...]:
+    rows = (
+        CustomCallCost(call.name, call.target, count, seconds, call.priced_by)
+        for call, (count, seconds) in totals.calls.items()
+        if count
+    )
+    return tuple(sorted(rows, key=lambda row: -row.seconds))
 
 
 def _rows(

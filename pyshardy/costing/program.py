@@ -39,6 +39,11 @@ class Tensor:
         return 0 if self.shape is None or -1 in self.shape else prod(self.shape)
 
 
+KERNEL_NAME, KERNEL_COST = "kernel_name", "kernel_cost"
+"""Facts of custom calls: the name of the kernel; its operations, evaluations of functions and bytes, as its author
+states them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """The properties that equal ops share; compared by identity, which makes look-ups fast.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.program import Kind, Op, Tensor
-from pyshardy.costing.work import Work, is_cumulative, work_of
+from pyshardy.costing.work import CUSTOM_CALL, Work, is_cumulative, work_of
 from pyshardy.rules.opspec import op_names
 
 _SLICING = frozenset(op_names("stablehlo.", "slice dynamic_slice gather"))
@@ -43,6 +43,17 @@ class Price(NamedTuple):
     bytes: int
     bound: Bound
     is_known: bool
+
+
+def multiplied(kind: Kind) -> str:
+    """The element type that an op multiplies: that of its first operand; for a kernel, of the first with numbers.
+
+    Kernels often have operands first that say where their data lies.
+    """
+    types = [tensor.dtype for tensor in kind.operands]
+    if kind.name != CUSTOM_CALL:
+        return types[0]
+    return next((dtype for dtype in types if dtype.startswith(("f", "bf"))), types[0] if types else "f32")
 
 
 class Roofline:
@@ -88,10 +99,10 @@ class Roofline:
                 solver += work.flops
             elif work.is_matrix:
                 matrix += work.flops
-                matrix_s += work.flops / (self._rate(op.kind.operands[0].dtype) * hardware.matrix_efficiency)
+                matrix_s += work.flops / (self._rate(multiplied(op.kind)) * hardware.matrix_efficiency)
             else:
                 vector += work.flops
-        moved = self._bytes(kernel)
+        moved = round(self.work(kernel.root.kind).bytes) or self._bytes(kernel)
         memory_s = moved * self._passes(kernel.root.kind) / hardware.bytes_per_s(is_product=bool(matrix))
         rate = hardware.vector_flops_per_s
         vector_s = 0.0 if rate is None else (vector + hard + solver / hardware.solver_efficiency) / rate

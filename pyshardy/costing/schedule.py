@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import RAGGED, Traffic
+from pyshardy.costing.program import RAGGED, Kind, Traffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
+from pyshardy.costing.work import CustomCall, custom_call_of
 
 COMPUTE = -1
 """The stream of kernels; networks are numbered from 0."""
@@ -38,6 +39,7 @@ class Totals:
         bytes: The bytes that kernels read and write.
         by_bound: The seconds of kernels by what limits them.
         unknown: The names of ops with an unknown cost, and how often they run.
+        calls: The custom calls, with how often they run and the seconds that they take.
         notes: What the figures leave out.
     """
 
@@ -50,6 +52,7 @@ class Totals:
     bytes: float = 0.0
     by_bound: dict[Bound, float] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
+    calls: dict[CustomCall, tuple[int, float]] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, other: Totals, times: int) -> None:
@@ -64,17 +67,27 @@ class Totals:
             self.by_bound[bound] = self.by_bound.get(bound, 0.0) + times * seconds
         for name, count in other.unknown.items():
             self.unknown[name] = self.unknown.get(name, 0) + times * count
+        for call, (count, seconds) in other.calls.items():
+            self._add_calls(call, times * count, times * seconds)
         self.notes.update(other.notes)
 
-    def add_price(self, price: Price, name: str) -> None:
-        """Add one run of a kernel."""
+    def _add_calls(self, call: CustomCall, count: int, seconds: float) -> None:
+        known = self.calls.get(call, (0, 0.0))
+        self.calls[call] = known[0] + count, known[1] + seconds
+
+    def add_price(self, price: Price, kind: Kind) -> None:
+        """Add one run of a kernel whose last op is of this kind."""
         self.serial_seconds += price.seconds
         self.compute_seconds += price.seconds
         self.flops += price.flops
         self.transcendentals += price.transcendentals
         self.bytes += price.bytes
         self.by_bound[price.bound] = self.by_bound.get(price.bound, 0.0) + price.seconds
+        call = custom_call_of(kind)
+        if call is not None:
+            self._add_calls(call, 1, price.seconds)
         if not price.is_known:
+            name = kind.name if call is None else call.name
             self.unknown[name] = self.unknown.get(name, 0) + 1
 
 
@@ -163,7 +176,7 @@ class Scheduler:
             return Task(self.network_of(op.traffic), seconds)
         if not kernel.inner:
             price = self.roofline.price(kernel)
-            totals.add_price(price, str(op.kind.fact("call_target_name", op.kind.name)))
+            totals.add_price(price, op.kind)
             return Task(COMPUTE, price.seconds)
         inside = [self.block(region) for region in kernel.inner]
         if op.is_loop:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.costing.program import RAGGED, Kind
+from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME, RAGGED, Kind
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -27,6 +27,7 @@ class Work(NamedTuple):
         is_matrix: Whether the matrix unit of the chip does them.
         is_known: Whether the cost of the op is known; if not, the numbers are 0.
         is_solver: Whether it decomposes or solves a matrix, one block of rows after another.
+        bytes: The bytes that a kernel reads and writes, as its author states; 0 for those of its operands and results.
     """
 
     flops: float = 0.0
@@ -34,6 +35,21 @@ class Work(NamedTuple):
     is_matrix: bool = False
     is_known: bool = True
     is_solver: bool = False
+    bytes: float = 0.0
+
+
+class CustomCall(NamedTuple):
+    """What a custom call runs, and what gives it a price.
+
+    Attributes:
+        name: The name of the kernel, or else the target.
+        target: The target.
+        priced_by: "its author" or "its shapes"; None if it has no price.
+    """
+
+    name: str
+    target: str
+    priced_by: str | None
 
 
 TRANSCENDENTAL = frozenset(
@@ -226,12 +242,35 @@ def _map(kind: Kind) -> Work:
     return _of_body(kind, float(kind.results[0].elements))
 
 
-def _custom_call(kind: Kind) -> Work:
+def custom_call_of(kind: Kind) -> CustomCall | None:
+    """What a custom call runs; None for another op, and for a call that computes nothing.
+
+    >>> custom_call_of(Kind("stablehlo.custom_call", (), (), (("call_target_name", "mystery"),)))
+    CustomCall(name='mystery', target='mystery', priced_by=None)
+    """
+    if kind.name != CUSTOM_CALL:
+        return None
     target = str(kind.fact("call_target_name", ""))
-    if RAGGED in target:
+    if target in _CUSTOM_CALLS_WITHOUT_WORK or RAGGED in target:
+        return None
+    priced_by = None if not work_of(kind).is_known else "its shapes" if kind.fact(KERNEL_COST) is None else "its author"
+    return CustomCall(_kernel_name(kind), target, priced_by)
+
+
+def _kernel_name(kind: Kind) -> str:
+    return str(kind.fact(KERNEL_NAME) or kind.fact("call_target_name", ""))
+
+
+def _custom_call(kind: Kind) -> Work:
+    stated: Sequence[float] | None = kind.fact(KERNEL_COST)  # type: ignore[assignment]
+    if stated is not None:
+        flops, transcendentals, moved = stated
+        return Work(flops, transcendentals, is_matrix=True, bytes=moved)
+    if RAGGED in str(kind.fact("call_target_name", "")):
         return Work()
-    if any(name in target.lower() for name in _ATTENTION) and len(kind.operands) >= 3:
-        return _attention(kind, target)
+    target, name = str(kind.fact("call_target_name", "")), _kernel_name(kind).lower()
+    if any(part in name for part in _ATTENTION) and len(kind.operands) >= 3:
+        return _attention(kind, name, target in _HEADS_FIRST)
     solver = _SOLVERS.get(_solver_name(target))
     if solver is not None and kind.operands:
         flops = solver * kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1]
@@ -249,20 +288,25 @@ def _solver_name(target: str) -> str:
     return "" if match is None else match[1]
 
 
-def _attention(kind: Kind, target: str) -> Work:
-    """Attention in one kernel, with operands [batch, sequence, heads, depth]: two products, five in the gradient.
+def _attention(kind: Kind, name: str, heads_first: bool) -> Work:
+    """Attention in one kernel, with operands [batch, sequence, heads, depth], or heads before the sequence.
 
-    The mask is unknown here, so all products count; a target named "causal" counts half of them.
+    The mask is unknown here, so all products count; a name with "causal" counts half of them.
     """
     query, keys = (tensor.shape or () for tensor in kind.operands[:2])
     if len(query) != 4 or len(keys) != 4:
         return Work(is_known=False)
-    products = 5 if any(name in target.lower() for name in ("backward", "bwd")) else 2
-    batch, length, heads, depth = query
-    share = 0.5 if "causal" in target.lower() else 1.0
-    return Work(2.0 * products * share * batch * heads * length * keys[1] * depth, is_matrix=True)
+    products = next((count for part, count in _ATTENTION_PRODUCTS if part in name), 2)
+    share = 0.5 if "causal" in name else 1.0
+    read = keys[2] if heads_first else keys[1]
+    return Work(2.0 * products * share * prod(query) * read, is_matrix=True)
 
 
+CUSTOM_CALL = "stablehlo.custom_call"
+_HEADS_FIRST = frozenset(("tpu_custom_call",))
+"""The targets of kernels of attention whose operands have the heads before the sequence."""
+_ATTENTION_PRODUCTS = (("dkv", 4), ("dq", 3), ("backward", 5), ("bwd", 5))
+"""The products of a gradient, by part of a kernel's name; one that gives only some gradients computes scores again."""
 _ATTENTION = ("flash_attention", "fmha", "splash")
 """Parts of the names of functions that compute attention without storing its scores."""
 _SOLVERS = {
@@ -278,6 +322,10 @@ _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
         "SPMDShardToFullShape",
         "xla.sdy.FuncResultSharding",
         "annotate_device_placement",
+        "AllocateBuffer",
+        "InspectSharding",
+        "LayoutConstraint",
+        "xla.megascale.provide_metadata",
     )
 )
 
@@ -290,7 +338,7 @@ _FAMILIES: dict[str, Callable[[Kind], Work]] = {
     "stablehlo.cholesky": _cholesky,
     "stablehlo.clamp": _clamp,
     "stablehlo.convolution": _convolution,
-    "stablehlo.custom_call": _custom_call,
+    CUSTOM_CALL: _custom_call,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot,
     "stablehlo.fft": _fft,

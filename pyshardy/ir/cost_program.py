@@ -21,6 +21,8 @@ from pyshardy.ir.functions import (
     result_attrs,
     return_op,
 )
+from pyshardy.ir.hlo_attributes import CUSTOM_CALL
+from pyshardy.ir.kernel_facts import kernel_facts
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value, ValueType
@@ -287,6 +289,8 @@ class CostReader:
             found.append(("unit", self._unit(node.attrs.get("value"))))
         elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
             found.append(("body", _body_names(node)))
+        elif node.name == CUSTOM_CALL:
+            found += kernel_facts(node)
         return tuple(found)
 
     def _unit(self, attr: Any) -> int | None:

@@ -65,6 +65,6 @@ class Known:
                 yield row
 
 
-def figures(row: PlanRow) -> tuple[float, float, bool, bool]:
+def figures(row: PlanRow) -> tuple[float, float, bool, bool, tuple[tuple[str, int], ...]]:
     """The figures of a row without its name."""
-    return row.seconds, row.bytes, row.fits, row.is_exact
+    return row.seconds, row.bytes, row.fits, row.is_exact, row.unpriced

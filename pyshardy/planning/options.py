@@ -54,7 +54,8 @@ class SearchOptions:
             )  # fmt: skip
         except ShardyError:
             return None
-        return PlanRow(name, found.step_seconds, found.peak_bytes, found.peak_bytes <= self.limit, True)
+        fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
+        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced)
 
 
 def rank(row: PlanRow) -> tuple[bool, float, float]:

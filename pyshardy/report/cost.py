@@ -21,6 +21,13 @@ _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
 _CURVE_WIDTH = 72
 _FIGURES = Column(""), Column("estimated", is_number=True)
+_TIMES = Column("", wraps=True), _FIGURES[1]
+_MOST_UNPRICED = 4
+"""The kinds of ops without a price that are named."""
+_UNPRICED_NOTE = (
+    "note: of ops without a price only what they read and write is counted; a kernel of Pallas gets a price by "
+    "pallas_call(..., cost_estimate=pl.CostEstimate(...))"
+)
 _Group = tuple[str, Sequence[LiveValue]]
 """Like values of several layers, with their common name."""
 
@@ -41,9 +48,33 @@ def cost_tables(found: Estimate, speaker: str = "") -> Page:
         shown += [*_memory(found, width), Text(), *_live(found).lines(width)]
         for note in found.notes:
             shown += paragraph(f"note: {note}", width, "dim")
+        if found.unknown_ops:
+            shown += paragraph(_UNPRICED_NOTE, width, "yellow")
         return shown
 
     return Page(lines)
+
+
+def without_unpriced(ops: Sequence[tuple[str, int]]) -> str:
+    """What a step's time leaves out, to stand after the word "step"; nothing if all ops have a price.
+
+    Args:
+        ops: The names of ops without a price, and how often they run.
+
+    >>> without_unpriced([("my_kernel", 2), ("topk", 1)])
+    ', without 2 calls of my_kernel and 1 of topk, which have no price'
+    >>> without_unpriced([])
+    ''
+    """
+    said = [f"{count} of {name}" for name, count in ops[:_MOST_UNPRICED]]
+    if not said:
+        return ""
+    said[0] = f"{ops[0][1]} call{'s' * (ops[0][1] != 1)} of {ops[0][0]}"
+    rest = sum(count for _, count in ops[_MOST_UNPRICED:])
+    said += [f"{rest} of others"] if rest else []
+    listed = " and ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+    have = "has" if sum(count for _, count in ops) == 1 else "have"
+    return f", without {listed}, which {have} no price"
 
 
 def format_duration(seconds: float) -> str:
@@ -118,8 +149,7 @@ def _verdict(found: Estimate, width: int) -> list[Text]:
 
 def _times(found: Estimate) -> Table:
     rows = [
-        ("step", format_duration(found.step_seconds)),
-        *((f"  without {count} x {name}, of unknown time", "") for name, count in found.unknown_ops),
+        ("step" + without_unpriced(found.unknown_ops), format_duration(found.step_seconds)),
         ("  without overlap", format_duration(found.serial_seconds)),
         ("kernels", format_duration(found.compute_seconds)),
         *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),
@@ -133,7 +163,7 @@ def _times(found: Estimate) -> Table:
         ("  of the peak of products", f"{found.utilization:.1%}"),
         ("read and written per device", format_bytes(round(found.bytes_per_device))),
     ]
-    return _table("time per step (estimated)", _FIGURES, rows)
+    return _table("time per step (estimated)", _TIMES, rows)
 
 
 def _table(title: str, columns: tuple[Column, ...], rows: Sequence[tuple[str, ...]]) -> Table:

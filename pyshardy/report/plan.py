@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint, worth
-from pyshardy.report.cost import format_duration
+from pyshardy.report.cost import format_duration, without_unpriced
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
@@ -49,6 +49,7 @@ class PlanRow:
         bytes: Estimated peak memory of a device.
         fits: Whether the peak is within the limit.
         is_exact: Whether the figures are those of `pyshardy.cost`; otherwise they are quicker estimates of the search.
+        unpriced: The names of ops without a price, which the time leaves out, and how often they run.
     """
 
     name: str
@@ -56,6 +57,7 @@ class PlanRow:
     bytes: float
     fits: bool
     is_exact: bool
+    unpriced: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def _heading(found: PlanSummary) -> Text:
     chosen = found.chosen
     verdict = "fits in" if chosen.fits else "does NOT fit in"
     text.append(
-        f"\nestimated step {format_duration(chosen.seconds)}, peak {format_bytes(round(chosen.bytes))}, which "
+        f"\nestimated step {format_duration(chosen.seconds)}{without_unpriced(chosen.unpriced)}, "
+        f"peak {format_bytes(round(chosen.bytes))}, which "
         f"{verdict} {format_bytes(round(found.limit))}; all figures are estimates, none is measured",
         style="" if chosen.fits else "red",
     )

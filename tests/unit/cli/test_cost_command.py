@@ -176,3 +176,48 @@ def test_tables_name_whole_values_once_and_the_line_of_the_user(
     (sums,) = [row for row in rows if row["kind"] == "reduce_scatter"]
     assert sums[""] == "×2" and sums["source"].endswith("transformer.py:45")
     assert "linear.py" not in found
+
+
+KERNELS = """
+sdy.mesh @mesh = <["data"=4]>
+func.func @main(%x: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>})
+    -> tensor<4096x4096xbf16> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"data"}, {}]>] out_shardings=[<@mesh, [{"data"}, {}]>]
+      manual_axes={"data"} (%held: tensor<1024x4096xbf16>) {
+    %1 = stablehlo.custom_call @tpu_custom_call(%held) {kernel_name = "known", backend_config =
+        "{\\22cost_estimate\\22: {\\22flops\\22: 1e12, \\22transcendentals\\22: 0, \\22bytes_accessed\\22: 1024}}"}
+      : (tensor<1024x4096xbf16>) -> tensor<1024x4096xbf16>
+    %2 = stablehlo.custom_call @tpu_custom_call(%1) {kernel_name = "mine"}
+      : (tensor<1024x4096xbf16>) -> tensor<1024x4096xbf16>
+    %3 = stablehlo.custom_call @tpu_custom_call(%2) {kernel_name = "mine"}
+      : (tensor<1024x4096xbf16>) -> tensor<1024x4096xbf16>
+    %4 = stablehlo.custom_call @mystery(%3) : (tensor<1024x4096xbf16>) -> tensor<1024x4096xbf16>
+    sdy.return %4 : tensor<1024x4096xbf16>
+  } : (tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  return %0 : tensor<4096x4096xbf16>
+}
+"""
+
+
+def test_the_line_of_the_step_names_kernels_without_a_price(cli: Cli, put: Put) -> None:
+    path = put(KERNELS)
+    said = "step, without 2 calls of mine and 1 of mystery, which have no price"
+    rows = tables_in(cli("cost", path, "--hardware", "v5p").out)["time per step (estimated)"]
+    assert next(iter(rows[0].values())) == said
+    data = json.loads(cli("cost", path, "--hardware", "v5p", "--json").out)["estimated"]
+    assert data["unknown_ops"] == {"mine": 2, "mystery": 1}
+    calls = {one["name"]: one for one in data["custom_calls"]}
+    assert {name: (one["target"], one["count"], one["priced_by"]) for name, one in calls.items()} == {
+        "known": ("tpu_custom_call", 1, "its author"),
+        "mine": ("tpu_custom_call", 2, None),
+        "mystery": ("mystery", 1, None),
+    }
+    assert data["flops_per_device"] == 1e12 and calls["known"]["seconds"] > 1e12 / 459e12
+    assert sum(one["seconds"] for one in calls.values()) == pytest.approx(data["step_seconds"])
+    quick = json.loads(cli("cost", path, "--hardware", "v5p", "--json", "--quick").out)["estimated"]
+    assert quick == data
+
+
+def test_pages_name_kernels_without_a_price(cli: Cli, put: Put) -> None:
+    data = json.loads(cli("report", put(KERNELS), "--json", "--hardware", "v5p").out)
+    assert "estimated, without 2 calls of mine and 1 of mystery, which have no price" in json.dumps(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import pyshardy
 from pyshardy.costing.program import Kind, Tensor
-from pyshardy.costing.work import Work, work_of
+from pyshardy.costing.work import CustomCall, Work, custom_call_of, work_of
 from pyshardy.ir.cost_program import cost_program
 
 X = np.ones((6, 10, 12, 4), np.float32)
@@ -60,3 +62,36 @@ def test_what_is_not_known_is_said_to_be() -> None:
     x = Tensor((4, 8), "f32", 128)
     found = work_of(Kind("stablehlo.custom_call", (x,), (x,), (("call_target_name", "mystery"),)))
     assert not found.is_known and found.flops == 0
+
+
+def kernel(name: str, *shapes: tuple[int, ...], target: str = "tpu_custom_call", cost: object = None) -> Kind:
+    tensors = tuple(Tensor(shape, "bf16", 2 * prod(shape)) for shape in shapes)
+    facts = [("call_target_name", target), ("kernel_name", name), *([("kernel_cost", cost)] if cost else [])]
+    return Kind("stablehlo.custom_call", tensors, tensors[:1], tuple(facts))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "products"),
+    [("_flash_attention_kernel", "tpu_custom_call", 2), ("_flash_attention_dkv_kernel", "tpu_custom_call", 4),
+     ("_flash_attention_dq_kernel", "tpu_custom_call", 3), ("flash_attention_bwd", "tpu_custom_call", 5),
+     ("", "__cudnn$fmhaSoftmaxBackward", 5)],
+)  # fmt: skip
+def test_kernels_of_attention_by_their_shapes(name: str, target: str, products: int) -> None:
+    """Keys have another length than queries, and fewer heads; where heads are depends on the target."""
+    heads_first = target == "tpu_custom_call"
+    query, keys = ((2, 8, 16, 4), (2, 2, 32, 4)) if heads_first else ((2, 16, 8, 4), (2, 32, 2, 4))
+    found = work_of(kernel(name, query, keys, keys, target=target))
+    assert (found.flops, found.is_matrix) == (products * 2.0 * 2 * 8 * 16 * 32 * 4, True)
+
+
+def test_what_an_author_states_comes_first() -> None:
+    kind = kernel("flash_attention", (2, 8, 16, 4), (2, 8, 16, 4), (2, 8, 16, 4), cost=(7.0, 5.0, 3.0))
+    found = work_of(kind)
+    assert (found.flops, found.transcendentals, found.bytes, found.is_known) == (7.0, 5.0, 3.0, True)
+    assert custom_call_of(kind) == CustomCall("flash_attention", "tpu_custom_call", "its author")
+
+
+def test_calls_that_compute_nothing_are_not_listed() -> None:
+    mark = Kind("stablehlo.custom_call", (), (), (("call_target_name", "Sharding"),))
+    assert custom_call_of(mark) is None and custom_call_of(Kind("stablehlo.add", (), ())) is None
+    assert custom_call_of(kernel("mine", (8,))) == CustomCall("mine", "tpu_custom_call", None)

@@ -1,0 +1,63 @@
+"""What a custom call says of the kernel that it runs: its name, and the cost that the kernel's author states.
+
+Kernels of Pallas have both: JAX writes the argument `name`, and `cost_estimate` of `pallas_call`, beside the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from jaxlib.mlir import ir
+
+from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.strings import check_names, string_of
+
+_CONFIG = "backend_config"
+_STATED = re.compile(r'"cost_estimate": ?(\{[^{}]*\})')
+_STATED_JSON = "cost_estimate_json"
+_FIGURES = ("flops", "transcendentals", "bytes_accessed")
+
+
+def kernel_facts(op: Op) -> Iterator[tuple[str, Any]]:
+    """The name of the kernel, and its cost, as far as a custom call states them.
+
+    The cost is a tuple of operations, evaluations of functions such as the exponential, and bytes read and written.
+    """
+    config = op.attrs.get(_CONFIG)
+    name, stated = string_of(op.attrs.get("kernel_name")), None
+    if isinstance(config, ir.DictAttr):
+        check_names(config)
+        name = name or (string_of(config["name"]) if "name" in config else None)
+        stated = string_of(config[_STATED_JSON]) if _STATED_JSON in config else None
+    elif isinstance(config, ir.StringAttr):
+        match = _STATED.search(string_of(config) or "")
+        stated = None if match is None else match[1]
+    if name:
+        yield KERNEL_NAME, name
+    cost = None if stated is None else stated_cost(stated)
+    if cost is not None:
+        yield KERNEL_COST, cost
+
+
+def stated_cost(text: str) -> tuple[float, float, float] | None:
+    """The cost that JSON states; None if it has none.
+
+    >>> stated_cost('{"bytes_accessed": 64, "flops": 1000, "transcendentals": 0, "remote_bytes_transferred": 0}')
+    (1000.0, 0.0, 64.0)
+    >>> stated_cost('{"flops": "many"}') is None
+    True
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    given = [found.get(name) for name in _FIGURES] if isinstance(found, dict) else []
+    figures = [float(one) for one in given if isinstance(one, int | float) and one >= 0]
+    if len(figures) != len(_FIGURES):
+        return None
+    flops, transcendentals, moved = figures
+    return flops, transcendentals, moved
