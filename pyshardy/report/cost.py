@@ -45,7 +45,9 @@ def cost_tables(found: Estimate, speaker: str = "") -> Page:
         shown += [*_heading(found, width), Text(), *_times(found).lines(width), Text()]
         if found.collectives:
             shown += [*_collectives(found).lines(width), Text()]
-        shown += [*_memory(found, width), Text(), *_live(found).lines(width)]
+        shown += _memory(found, width)
+        if found.memory.live:
+            shown += [Text(), *_live(found).lines(width)]
         for note in found.notes:
             shown += paragraph(f"note: {note}", width, "dim")
         if found.unknown_ops:
@@ -217,9 +219,14 @@ def _memory(found: Estimate, width: int) -> list[Text]:
     rows += [(f"  {name}", format_bytes(count)) for name, count in memory.categories]
     if memory.minimized_bytes is not None:
         rows.append(("in an order chosen for memory", format_bytes(memory.minimized_bytes)))
-    return [
+    lines = [
         *_table("peak memory per device (estimated)", _FIGURES, rows).lines(width),
         *paragraph(f"the peak {verdict}; it is at {memory.at:.0%} of the program", width, style),
+    ]
+    if not memory.bytes:
+        return lines
+    return [
+        *lines,
         *paragraph(f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):", width),
         Text(curve(memory.curve, min(width, _CURVE_WIDTH))),
     ]

@@ -91,7 +91,7 @@ class Table:
                 raise ValueError(f"a row of {len(row)} cells under {len(self.columns)} headings")
 
     def lines(self, width: int) -> list[Text]:
-        """The table in lines of at most this width, unless a single word is longer.
+        """The table in lines of at most this width, unless a single word is longer; none if it has no rows.
 
         >>> table = Table("", (Column("name"), Column("why", 1, wraps=True)), [(Cell("x"), Cell("as it is so"))])
         >>> print(*table.lines(80), sep="\\n")
@@ -99,6 +99,8 @@ class Table:
         ────  ───────────
         x     as it is so
         """
+        if not self.rows:
+            return []
         fit = _best_fit(_without_empty(self), width)
         title = [Text(self.title, style="bold")] if self.title else []
         return [*title, *fit.lines()]

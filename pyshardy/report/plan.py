@@ -122,7 +122,9 @@ class PlanSummary:
 
 def plan_tables(found: PlanSummary) -> Page:
     """The shardings of a plan, its cost, the cost of alternatives, and the reasons, for a `rich` console."""
-    parts: list[RenderableType] = [_heading(found), "", _specs(found), ""]
+    parts: list[RenderableType] = [_heading(found), ""]
+    if found.specs:
+        parts += [_specs(found), ""]
     if found.constraints:
         parts += [_constraints(found), ""]
     parts.append(_costs(found))

@@ -20,13 +20,13 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
 from pyshardy.frontend.jax_lower import lower_traced
-from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.diagnostics import PassError, source_frames
 from pyshardy.ir.functions import functions, main_function, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
-from pyshardy.ir.strings import string_value
+from pyshardy.ir.strings import location_name, named_location, string_value
 from pyshardy.passes.base import Pass
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.transforms.channels import CHANNEL, Channels
@@ -99,8 +99,8 @@ class _Expansion:
             mesh, function, out, ins = asked.partition(
                 *asked.static_args, self.jax_mesh, asked.in_tree.unflatten(args), asked.out_tree.unflatten(results)
             )
-            in_specs = [_spec(one, leaf) for one, leaf in zip(asked.in_tree.flatten_up_to(ins), args)]
-            out_specs = [_spec(one, leaf) for one, leaf in zip(asked.out_tree.flatten_up_to(out), results)]
+            in_specs = [_spec(*pair) for pair in zip(asked.in_tree.flatten_up_to(ins), args)]
+            out_specs = [_spec(*pair) for pair in zip(asked.out_tree.flatten_up_to(out), results)]
 
             def flat(*leaves: Any) -> Any:
                 return tuple(asked.out_tree.flatten_up_to(function(*asked.in_tree.unflatten(leaves))))
@@ -156,6 +156,7 @@ class _Expansion:
         """Replace the op by the body of the main function, and append the other functions to our module."""
         channels = Channels(self.root, self.module.attrs)
         for op in walk(part):
+            self._locate(op)
             if CHANNEL in op.attrs:
                 op.set_attr(CHANNEL, channels.next())
         main = main_function(part)
@@ -168,6 +169,13 @@ class _Expansion:
         for old, new in zip(self.op.results, returned.operands):
             old.replace_uses(mapping[new])
         self.op.erase()
+
+    def _locate(self, op: Op) -> None:
+        """Give an op of a library's partitioner the line of the op that it partitions; a user's own has lines."""
+        if any(file == __file__ for file, _, _ in source_frames(op.location)[:1]):
+            name = location_name(op.location)
+            with self.module.context:
+                op.location = self.op.location if name is None else named_location(name, self.op.location)
 
     def _rename(self, private: Sequence[Op], part: Op) -> None:
         """Move functions to our module, under free names."""
@@ -188,9 +196,17 @@ class _Expansion:
             self.root.region.block.append(function.detach())
 
 
-def _spec(sharding: Any, leaf: jax.ShapeDtypeStruct) -> PartitionSpec:
-    """The spec of an operand or result; JAX ignores entries without axes beyond its dimensions."""
+def _spec(sharding: Any, tensor: jax.ShapeDtypeStruct) -> PartitionSpec:
+    """The spec that a partitioner gives a tensor, without entries past the last dimension that shard nothing.
+
+    JAX ignores such entries, and partitioners rely on it: they give a result the spec of an operand of higher rank.
+    """
     if not isinstance(sharding, NamedSharding):
         raise TypeError(f"it gives a {type(sharding).__name__} where a NamedSharding is needed")
-    spec, rank = sharding.spec, len(leaf.shape)
-    return spec if any(entry is not None for entry in spec[rank:]) else PartitionSpec(*spec[:rank])
+    spec, rank = sharding.spec, len(tensor.shape)
+    if len(spec) <= rank:
+        return spec
+    if any(entry is not None and entry != () for entry in spec[rank:]):
+        raise ValueError(f"it gives {spec} to a tensor of rank {rank}, which has no dimension {rank}")
+    shorter: PartitionSpec = spec.update(partitions=spec[:rank])
+    return shorter

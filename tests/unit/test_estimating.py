@@ -64,15 +64,5 @@ def test_24_layers_are_estimated_within_a_second() -> None:
     assert found.estimate.flops_per_device > 1e11
 
 
-def test_kernels_of_unknown_time_are_named_at_the_step() -> None:
-    text = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
-    text += "%0 = stablehlo.custom_call @my_kernel(%a) : (tensor<8xf32>) -> tensor<8xf32>\nreturn %0 : tensor<8xf32>\n}"
-    found = cost(text, "h100")
-    assert found.estimate.unknown_ops == (("my_kernel", 1),)
-    lines = str(found).splitlines()
-    at = next(place for place, line in enumerate(lines) if line.startswith("step"))
-    assert lines[at + 1].strip() == "without 1 x my_kernel, of unknown time"
-
-
 def test_the_chip_of_a_step_shorter_than_its_start_says_so() -> None:
     assert any("a host starts a program about every 36 us" in note for note in cost(PROGRAM, "h100").estimate.notes)

@@ -21,6 +21,7 @@ from support.report_text import summary_text
 from support.tables import column, tables_in
 
 from .command_line import Cli, Outcome, TerminalOfBytes
+from .opt_command_line import Put
 from .processes import run_process
 from .sample_modules import MESH, MLP, T, negate, on
 
@@ -261,3 +262,17 @@ def test_ops_of_unknown_dialects_are_accepted_on_demand(command: str, cli: Cli, 
     assert accepted.status == 0 and "no sharding rule is known for my.op" in " ".join(
         (accepted.out + accepted.err).split()
     )
+
+
+@pytest.mark.parametrize("arguments", ["show", "partition", "cost", "explain", "search --budget 2"])
+@pytest.mark.parametrize("inputs", ["", "%a: tensor<8xf32>"])
+def test_a_table_without_rows_is_not_printed(arguments: str, inputs: str, cli: Cli, put: Put) -> None:
+    """A program without arguments and results, and one without results."""
+    command, *options = arguments.split()
+    path = put(f'sdy.mesh @mesh = <["x"=2]>\nfunc.func @main({inputs}) {{\n  return\n}}')
+    found = cli(command, path, *options)
+    assert found.status == 0, found.err
+    lines = found.out.splitlines()
+    rules = [at for at, line in enumerate(lines) if line.strip() and not line.strip(" ─━╇")]
+    assert all(lines[at + 1 : at + 2] and lines[at + 1].strip() for at in rules), found.out
+    assert lines[-1].strip()

@@ -87,7 +87,6 @@ def test_characters_that_would_end_a_line_are_written_out(name: str, shown: str)
 
 def test_empty_columns_are_left_out() -> None:
     assert printed(table(("a", "", "", "1")), 80)[0] == "name  size"
-    assert printed(table(), 80) == ["name", "────"]
 
 
 def test_a_paragraph_is_broken_at_spaces() -> None:
@@ -134,3 +133,7 @@ def test_names_that_differ_in_the_middle_stay_different() -> None:
 def test_names_that_would_be_the_same_stay_whole() -> None:
     names = [f"{LONG}.{one}.{LONG}.{LONG}" for one in ("query", "output")]
     assert [line for line in printed(named(*names), 52) if line.startswith("params")] == names
+
+
+def test_a_table_without_rows_is_nothing() -> None:
+    assert printed(table(title="a table"), 80) == []

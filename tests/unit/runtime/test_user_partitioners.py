@@ -146,6 +146,47 @@ def test_an_answer_that_cannot_be_used_is_refused() -> None:
 
     assert "which fails" in refusal(uneven)
 
+    def too_long(mesh: Any, *_: Any) -> Any:
+        whole = NamedSharding(mesh, P())
+        return mesh, jnp.matmul, NamedSharding(mesh, P(None, None, "y")), (whole, whole)
+
+    answer = "it gives PartitionSpec(None, None, 'y') to a tensor of rank 2, which has no dimension 2"
+    assert answer in refusal(too_long).replace("P(None", "PartitionSpec(None")
+
+
+def test_entries_past_the_last_dimension_that_shard_nothing_are_ignored() -> None:
+    """As JAX does: partitioners give a result the spec of an operand of higher rank."""
+
+    def answer(mesh: Any, args: Any, _: Any) -> Any:
+        rows = NamedSharding(mesh, P("x", None, None, None))
+        return mesh, jnp.matmul, rows, (rows, NamedSharding(mesh, P(None, None, None)))
+
+    made = partitioned(lambda a, b: product([], answer)(a, b), A, B, in_shardings=(spec("x"), spec()))
+    (found,) = made.run_flat((A, B))
+    np.testing.assert_array_equal(np.asarray(found), A @ B)
+    assert made.traffic.collectives == ()
+
+
+def test_the_gradient_of_attention_by_cudnn(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = pytest.importorskip("jax._src.cudnn.fused_attention_stablehlo")
+    for name in ("check_cudnn_version", "get_cudnn_version"):
+        monkeypatch.setattr(library, name, lambda *_, **__: 91200, raising=False)
+    monkeypatch.setattr(library, "check_compute_capability", lambda *_, **__: True)
+
+    def loss(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        found = jax.nn.dot_product_attention(q, k, v, implementation="cudnn")
+        return jnp.sum(found.astype(jnp.float32))
+
+    shape = jax.ShapeDtypeStruct((8, 64, 8, 64), "bfloat16")
+    step = jax.jit(jax.grad(loss, (0, 1, 2)), in_shardings=(spec("x", None, "y"),) * 3)
+    made = pyshardy.partition(pyshardy.load(step.trace(*(shape,) * 3).lower(lowering_platforms=("cuda",))))
+    assert made.traffic.collectives == ()
+    assert [row.local_shape for row in made.propagated.summary.outputs] == [(2, 64, 4, 64)] * 3
+    found = pyshardy.cost(made, "h100").estimate
+    assert found.flops_per_device >= 2 * (2 + 5) * 2 * 4 * 64 * 64 * 64
+    places = {one.source[0] for one in found.memory.live if one.source is not None}
+    assert places == {__file__}  # and not the file that calls the partitioner
+
 
 def test_a_module_from_text_has_no_partitioners() -> None:
     module = pyshardy.load(product([]), A, B, in_shardings=(spec("x"), spec()))
@@ -189,23 +230,3 @@ def test_a_body_is_lowered_for_the_platform_of_the_program() -> None:
     assert "stablehlo.negate" in pyshardy.partition(module).module.text()
     named = pyshardy.load(lambda x: op(x) * 2, shape, mesh={"x": 4, "y": 2}, in_shardings=(P("x"),), platform="cuda")
     assert pyshardy.partition(named).traffic.collectives == ()
-
-
-def test_entries_without_axes_beyond_the_dimensions_are_ignored() -> None:
-    """As JAX ignores them: the gradient of cuDNN's attention gives a result of three dimensions four."""
-
-    def answer(mesh: Any, args: Any, result: Any) -> Any:
-        whole = NamedSharding(mesh, P())
-        return mesh, jnp.matmul, NamedSharding(mesh, P(None, None, None)), (whole, whole)
-
-    multiply = product([], answer)
-    found = partitioned(lambda a, b: multiply(a, b), A, B, in_shardings=(spec("x"), spec()))
-    np.testing.assert_allclose(found.run(A, B), A @ B)
-
-    def wrong(mesh: Any, args: Any, result: Any) -> Any:
-        whole = NamedSharding(mesh, P())
-        return mesh, jnp.matmul, NamedSharding(mesh, P(None, None, "x")), (whole, whole)
-
-    other = product([], wrong)
-    with pytest.raises(PassError, match="too long"):
-        partitioned(lambda a, b: other(a, b), A, B, in_shardings=(spec("x"), spec()))

@@ -70,6 +70,7 @@ function listOf(items, make, tag = "ul", attributes = {}, step = 50) {
 }
 
 function table(heads, rows, attributes = {}) {
+  if (!rows.length) return null;
   const head = el("tr", {}, heads.map((one) => el("th", { scope: "col", class: one[1] || null }, one[0])));
   const body = rows.map((row) =>
     el("tr", {}, row.map((cell, at) => el("td", { class: heads[at][1] || null }, cell))));
