@@ -24,6 +24,7 @@ PARTS = (
     "explain.explanation.AxisCame",
     "explain.explanation.StepTaken",
     "explain.explanation.StayedWhole",
+    "explain.explanation.Opening",
     "explain.conflicts.Conflicts",
     "explain.conflicts.Conflict",
     "explain.collectives.CollectiveStory",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from scipy.stats import spearmanr
 from search.compare import MESHES, load
 
 from pyshardy.autopartition.pricing import Pricer
@@ -60,5 +59,7 @@ def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(program: str, mes
             outputs.update(dict.fromkeys(group.outputs, sharding))
         own = quick.price(space.shardings(assignment), space.base_bytes(assignment))
         pairs.append((own.seconds, careful.price(inputs, outputs).seconds))
+    from scipy.stats import spearmanr  # which takes a second to import
+
     assert len(pairs) > 10
     assert spearmanr(*zip(*pairs)).statistic > 0.9
