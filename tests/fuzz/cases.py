@@ -28,12 +28,12 @@ _LOOKS = (
     ("explain", "--collectives", "--json"),
     ("cost",),
     ("cost", "--view=stablehlo", "--json"),
-    ("cost", "--quick"),
+    ("cost", "--collectives=measured"),
     ("diff", FILES["text"], "--view=stablehlo"),
     ("report", "-o", "-"),
     ("report", "-o", "-", "--format=json", "--no-hints", "--view=stablehlo"),
     ("report", "-o", "-", "--format=model-explorer"),
-    ("search", "--quick", "--quiet"),
+    ("search", "--collectives=measured", "--quiet"),
     ("search", "--budget=3", "--json"),
 )
 """What only looks at a program; `diff` compares it with itself."""

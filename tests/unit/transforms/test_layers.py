@@ -7,12 +7,12 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.traffic import COLLECTIVES
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.partition import partition_in_place
 from pyshardy.results.sharded_program import import_program, propagate_in_place
+from pyshardy.rules.properties import REDUCING_COLLECTIVES
 from pyshardy.transforms.layers import find_families, top_ops
 from pyshardy.transforms.shorten import BETWEEN, FIRST, LAST, MIDDLE, Short, part_of, shorten
 
@@ -118,7 +118,7 @@ def test_passes_hand_on_the_part_of_the_op_that_they_serve() -> None:
     propagate_in_place(found)
     meshes = module_meshes(found.root)
     partition_in_place(whole, found.root, meshes, partition_ending(found.applied, PartitionOptions()))
-    collectives = [op for op in top_ops(found.root) if op.name in COLLECTIVES]
+    collectives = [op for op in top_ops(found.root) if op.name in REDUCING_COLLECTIVES]
     kinds = Counter((op.name, part.kind) for op, part in zip(collectives, map(part_of, collectives)) if part)
     assert set(kinds) == {(op.name, kind) for op in collectives for kind in (FIRST, MIDDLE, LAST)}
     assert sum(kinds.values()) == len(collectives) >= 3 and len(set(kinds.values())) == 1
