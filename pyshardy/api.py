@@ -337,7 +337,7 @@ def _propagate_options(options: PropagateOptions | None, changes: Mapping[str, A
 
 
 def _with_compiler(options: PropagateOptions, module: Module) -> PropagateOptions:
-    """The options with the name of a compiler, or with none; the platform of the program decides if nobody did."""
+    """The options, with the compiler of the program's platform if nobody chose one."""
     if options.compiler is not None:
         return options
     is_usual = options.view is View.XLA and not options.alters_results
@@ -349,7 +349,7 @@ def _with_compiler(options: PropagateOptions, module: Module) -> PropagateOption
             ask(module, name)
         except ShardyError:  # nobody named a compiler: the first line of the result says how to ask, and so to see why
             name = ""
-    return replace(options, compiler=name)
+    return replace(options, compiler=name) if name else options
 
 
 def _dumps(module: Module, directory: str) -> str:

@@ -27,7 +27,7 @@ from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value, ValueType
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.opspec import CONTEXT_FACTS, OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import argument_name, result_name
 from pyshardy.ir.traffic import TrafficReader, frames_of, is_collective
@@ -75,6 +75,8 @@ class SharedKinds:
         self.of_type: dict[ValueType, Tensor] = {}
         self.tensors: dict[Tensor, Tensor] = {}
         self.kinds: dict[Hashable, Kind] = {}
+        self.of_node: dict[Hashable, Kind] = {}
+        """The same by what is quicker to read of a node, if that says all there is."""
         self.decoded: dict[Any, Hashable] = {}
         self.units: dict[Any, int | None] = {}
 
@@ -262,11 +264,23 @@ class CostReader:
         )
 
     def _kind(self, node: Node) -> Kind:
+        attributes = self._attributes(node)
+        if attributes is None or node.regions or node.name in CONTEXT_FACTS:
+            return self._new_kind(node, attributes)
+        operands = tuple([value.type for value in node.operands])
+        key = (node.name, attributes, operands, tuple([value.type for value in node.results]))
+        of_node = self.interned.of_node
+        found = of_node.get(key)
+        if found is None:
+            found = of_node[key] = self._new_kind(node, attributes)
+        return found
+
+    def _new_kind(self, node: Node, attributes: Hashable) -> Kind:
         spec = self.specs.spec(node)
         operands = tuple([self._tensor(value.type) for value in node.operands])
         results = tuple([self._tensor(value.type) for value in node.results])
         extra = self._extra(node)
-        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra, self._attributes(node))
+        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra, attributes)
         found = self.kinds.get(key)
         if found is None:
             facts = tuple(sorted({**dict(spec.attributes), **dict(extra)}.items()))

@@ -17,7 +17,7 @@ def test_thousands_of_devices_take_no_longer_than_eight() -> None:
 
 
 def test_what_takes_too_long_is_said() -> None:
-    fast = Timing(24, 8, 0.5, 1.0, 0.9)
+    fast = Timing(24, 8, 0.5, 1.0)
     assert missed([fast, fast._replace(devices=4096, estimate=0.51)]) == []
     assert missed([fast._replace(estimate=1.5)]) == ["24 layers on 8 devices take 1.50 s, more than 1"]
     slow = fast._replace(devices=4096, estimate=0.9)

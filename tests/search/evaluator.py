@@ -77,7 +77,6 @@ class Evaluator:
         self._outputs = {place: self.ties[port.name] for place, port in outputs if port.name in self.ties}
         whole = with_specs(module, self.specs(tuple(((),) * len(shape) for shape in self.shapes)))
         self._prices = LayeredCandidates(whole, "mesh", self.topology, CollectiveModel(model))
-        assert self._prices.is_exact, "a program without repeated layers"
 
     def specs(self, choice: Choice) -> dict[str, Spec]:
         """The shardings by the names of inputs."""
@@ -85,6 +84,8 @@ class Evaluator:
 
     def seconds(self, choice: Choice) -> float:
         """The time of one step; infinite if it does not fit into memory."""
+        if not self._prices.is_exact:
+            return self.from_scratch(self.specs(choice))
         specs = {
             name: TensorSharding("mesh", [list(axes) for axes in spec]) for name, spec in self.specs(choice).items()
         }

@@ -102,6 +102,7 @@ SLOW = (
     "unit/ir/test_use_lists.py",
     "unit/passes/partitioning/test_exchange_shards.py::test_neither_collectives_nor_bytes_grow[concatenate]",
     "unit/passes/partitioning/test_exchange_shards.py::test_neither_collectives_nor_bytes_grow[merge]",
+    "unit/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs",
     "unit/report/page/test_describe.py::test_equal_programs_give_equal_bytes",
     "unit/reshard/test_moves.py::test_the_number_of_rounds_does_not_grow[4096]",
     "unit/results/test_one_read.py::test_from_loading_to_running_is_one_read_and_one_fixed_point[interpreter]",
@@ -147,6 +148,7 @@ SAMPLES = (
     "unit/frontend/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run[newton]",
     "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found[device_order]",
     "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices[reshapes]",
+    "unit/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
     "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives[plain-by_xla]",
 )
 """The tests among them that run even so: one of each kind that is worth it."""
