@@ -53,6 +53,11 @@ class InputGroup(NamedTuple):
     fixed: TensorSharding | None
     twin: int | None = None
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the search finds their sharding."""
+        return self.fixed is None
+
 
 class DimClass(NamedTuple):
     """Dimensions that are sharded together.
@@ -140,10 +145,6 @@ class Space:
             return prod(self.sizes[axis] for axes in dims for axis in axes)
         mesh = self.problem.mesh
         return prod(axis.length(mesh) for dim in fixed.dims for axis in dim.axes)
-
-    def is_free(self, group: int) -> bool:
-        """Whether the search finds the sharding of a group."""
-        return self.groups[group].fixed is None
 
 
 def are_equal_shards(shape: Sequence[int], dims: Dims, sizes: Mapping[str, int]) -> bool:
