@@ -21,6 +21,7 @@ from pyshardy.core.sharding import TensorSharding
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _HEAD: Final = re.compile(r"[^\[.]*")
 _RESULT: Final = re.compile(r"result(\[\d+\])?")
+_ALL: Final = "result"
 
 Dims = tuple[tuple[str, ...], ...]
 """Per dimension the names of its mesh axes, major to minor."""
@@ -297,6 +298,10 @@ def ties_of(inputs: Sequence[Leaf], outputs: Sequence[Leaf], donated: Collection
     for place, one in enumerate(outputs):
         head = _result_head(one.name)
         results.setdefault(head, {})[one.name[len(head) :]] = place, (one.shape, one.element)
+    whole: dict[str, tuple[int, object]] = {
+        one.name.removeprefix(_ALL): (place, (one.shape, one.element)) for place, one in enumerate(outputs)
+    }
+    results.setdefault(_ALL, whole)  # behind the others: a list that is all that the function returns
     found: dict[int, int] = {}
     used: set[str] = set()
     for leaves in results.values():

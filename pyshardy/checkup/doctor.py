@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyshardy.api import load, partition, propagate
+from pyshardy.checkup.constraints import constraint_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
 from pyshardy.checkup.signs import signs
@@ -21,11 +22,8 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import Cost, chip_of, collective_model, cost
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
-from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.propagation import Propagation
 from pyshardy.results.remedies import Remedy
-from pyshardy.transforms.search_program import short_program
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3
@@ -35,7 +33,8 @@ _AGAIN = 6
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _ORDER = (
-    FindingKind.LOST_AXIS, FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.DONATION, FindingKind.OTHER_OUTPUT,
+    FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -206,13 +205,15 @@ class _Checkup:
 
     def _cures(self) -> Iterator[Cure]:
         """All cures, those that are surely faults first."""
-        module = self.found.partition.before
-        propagated, part = _short(module)
+        own = self.found.partition
+        if own.answer is not None:
+            own = partition(propagate(own.before, compiler="none"))
         return chain(
-            donation_cures(module),
+            donation_cures(own.before),
             self._output_cures(),
-            value_cures(module, propagated, self.mesh),
-            conflict_cures(module, part, self.mesh_name, self.mesh),
+            value_cures(own.propagated, self.mesh),
+            constraint_cures(own.before),
+            conflict_cures(own, self.mesh_name, self.mesh),
         )
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
@@ -238,14 +239,6 @@ class _Checkup:
         if cure.kind is FindingKind.OTHER_OUTPUT:  # a second compilation costs more than an estimate shows
             return max(worth, LEAST_GAIN)
         return worth if worth >= LEAST_GAIN else None
-
-
-def _short(module: Module) -> tuple[Propagation, Partition]:
-    """A version of a program with a few of many equal layers."""
-    with module.context:
-        short, _ = short_program(module.root)
-    propagated = propagate(module.with_root(short.root), compiler="none")
-    return propagated, partition(propagated)
 
 
 def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:

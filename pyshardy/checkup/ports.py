@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from jaxlib.mlir import ir
@@ -12,7 +12,7 @@ from pyshardy.autopartition.constraints import changes
 from pyshardy.autopartition.space import ties_of
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.source import jit_patch, spec_patch, user_files
-from pyshardy.core.alike import common, general
+from pyshardy.core.alike import common
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import store_annotations
@@ -35,56 +35,38 @@ _KEY = re.compile(r"\['([^']*)'\]$|(?:^|\.)(\w+)$")
 """The last part of a name."""
 
 
-def conflict_cures(module: Module, short: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     """Other annotations of the inputs and outputs that the largest collectives come from.
 
     Args:
-        module: The program.
-        short: A short version of it, partitioned: it has all of its lines.
+        part: The program, partitioned by pyshardy.
         mesh_name: The name of its mesh.
         mesh: Its mesh.
     """
+    module = part.before
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
-    seen: set[AnnotationEdit] = set()
-    conflicts = [one for one in short.explained_collectives if any(cause.mismatch for cause in one.causes)]
+    conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
     for found in conflicts[:_MOST_CONFLICTS]:
-        named = list(edits_for(short.why, found, short.before))
-        for edit in [*(_of_whole(edit, short, ports) for edit in named), *_moved(named, short, ports, mesh_name, mesh)]:
-            if edit.indices and edit not in seen:
-                seen.add(edit)
-                place = None if found.story.file is None else (found.story.file, found.story.line, 0)
-                yield _annotation(module, edit, ports[edit.is_input], found.story.text.partition(" There ")[0], place)
-
-
-_Ports = Mapping[bool, Sequence[InterfaceTensor]]
-
-
-def _of_whole(edit: AnnotationEdit, short: Partition, ports: _Ports) -> AnnotationEdit:
-    """An edit of a short program, for all inputs or outputs of the whole one that are named and sharded alike."""
-    side = input_tensors(short.before.root) if edit.is_input else output_tensors(short.before.root)
-    first = next(one for one in side if one.index == edit.indices[0])
-    alike = [one.index for one in ports[edit.is_input] if _is_alike(one, first)]
-    return edit._replace(indices=tuple(alike))
-
-
-def _is_alike(one: InterfaceTensor, other: InterfaceTensor) -> bool:
-    return (general(one.name), one.shape, one.sharding) == (general(other.name), other.shape, other.sharding)
+        named = list(edits_for(part.why, found, module))
+        story, _, _ = found.story.text.partition(" There ")
+        place = None if found.story.file is None else (found.story.file, found.story.line, 0)
+        for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
+            yield _annotation(module, edit, ports[edit.is_input], story, place)
 
 
 def _moved(
-    edits: Sequence[AnnotationEdit], short: Partition, ports: _Ports, mesh_name: str, mesh: Mesh
+    edits: Sequence[AnnotationEdit], inputs: Sequence[InterfaceTensor], mesh_name: str, mesh: Mesh
 ) -> Iterator[AnnotationEdit]:
     """The inputs of edits with one axis more, moved or removed."""
     for edit in edits:
-        whole = _of_whole(edit, short, ports)
-        one = next((one for one in ports[True] if edit.is_input and one.index in whole.indices), None)
+        one = next((one for one in inputs if edit.is_input and one.index in edit.indices), None)
         given = None if one is None else one.sharding
         if one is None or given is None or not all(axis.is_full for axes in given.dim_axes for axis in axes):
             continue
         dims = tuple(tuple(axis.name for axis in axes) for axes in given.dim_axes)
         for other in changes(one.shape, dims, dict(mesh.axes)):
             if other != dims:
-                yield AnnotationEdit(True, whole.indices, sharding_of(other, mesh_name))
+                yield AnnotationEdit(True, edit.indices, sharding_of(other, mesh_name))
 
 
 def _annotation(
@@ -97,16 +79,28 @@ def _annotation(
     changed = [one for one in tensors if one.index in edit.indices]
     name, was = common(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
+    edits = [(edit.kind, one, edit.sharding) for one in changed]
+    replaced = _replacing(module, changed) if edit.is_input else []
+    also = ", and the outputs that replace it" if replaced else ""
     return Cure(
         FindingKind.CONFLICT,
         f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
-        f"annotate `{name}` as {spec_text(new)}",
-        partial(_annotated, edits=[(edit.kind, one, edit.sharding) for one in changed]),
+        f"annotate `{name}` as {spec_text(new)}{also}",
+        partial(_annotated, edits=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
         partial(_spec_patch, module, was, edit.sharding),
         subject=(edit.is_input, edit.indices),
     )
+
+
+def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[InterfaceTensor]:
+    """The outputs that replace inputs in the next step, and that the user annotates."""
+    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
+    ties = _ties(module, inputs, outputs)
+    numbers = {one.index for one in changed}
+    found = [outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties]
+    return [one for one in found if one.sharding is not None]
 
 
 def _spec_patch(module: Module, was: InterfaceTensor, sharding: TensorSharding) -> str:

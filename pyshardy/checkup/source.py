@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pyshardy.autopartition.space import Dims
@@ -17,32 +18,38 @@ _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 
 
 def user_files(root: Op) -> list[str]:
-    """The files of the user's program, also of the calls that led to it, in the order in which ops name them.
+    """The files of the user's program, also of the calls that led to it, those that most ops name first.
 
     Args:
         root: The module.
     """
-    texts = dict.fromkeys(str(op.location) for op in walk(root))
-    files = dict.fromkeys(file for text in texts for file, _, _ in source_frames(text))
-    return [file for file in files if not is_library(file)]
+    texts = Counter(str(op.location) for op in walk(root))
+    files: Counter[str] = Counter()
+    for text, count in texts.items():
+        for file in {file for file, _, _ in source_frames(text)}:
+            files[file] += count
+    found = sorted(file for file in files if not is_library(file))
+    return sorted(found, key=lambda file: -files[file])
 
 
 def jit_patch(files: Iterable[str], function: str, argument: str) -> str:
-    """A diff that gives the `jax.jit` of a function one more argument; empty unless it is called at one place.
+    """A diff that gives the `jax.jit` of a function one more argument; empty unless a file calls it at one place.
 
     Args:
-        files: Where to look.
+        files: Where to look; the first one that has it counts.
         function: The name of the function.
         argument: The argument, such as "donate_argnames=('params',)".
     """
-    places = [(file, *found) for file in files for found in _jits(_tree(file), function)]
-    if len(places) != 1:
+    places = ((file, [*_jits(syntax_tree(file), function)]) for file in files)
+    file, found = next(((file, found) for file, found in places if found), ("", []))
+    if len(found) != 1:
         return ""
-    file, line, column, is_call = places[0]
-    return _inserted(file, line, column, f", {argument}" if is_call else f"({argument})")
+    line, column, is_call = found[0]
+    return replaced(file, line, column, column, f", {argument}" if is_call else f"({argument})")
 
 
-def _tree(file: str) -> ast.Module | None:
+def syntax_tree(file: str) -> ast.Module | None:
+    """The syntax of a file; None if it cannot be read, or is not Python."""
     try:
         return ast.parse("".join(read_lines(file)))
     except (SyntaxError, ValueError):
@@ -52,7 +59,7 @@ def _tree(file: str) -> ast.Module | None:
 def _jits(tree: ast.Module | None, function: str) -> Iterator[tuple[int, int, bool]]:
     """Where to write one more argument of `jit`: the line, the column, and whether it has arguments already."""
     for node in () if tree is None else ast.walk(tree):
-        if isinstance(node, ast.Call) and _is_jit(node.func) and node.args and _name(node.args[0]) == function:
+        if isinstance(node, ast.Call) and _is_jit(node.func) and node.args and name_of(node.args[0]) == function:
             yield _end(node)
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for one in node.decorator_list:
@@ -69,10 +76,11 @@ def _end(call: ast.Call) -> tuple[int, int, bool]:
 
 
 def _is_jit(node: ast.expr) -> bool:
-    return _name(node) == "jit"
+    return name_of(node) == "jit"
 
 
-def _name(node: ast.expr) -> str:
+def name_of(node: ast.expr) -> str:
+    """The last name of an expression such as `jax.jit`; empty for another one."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
@@ -82,19 +90,19 @@ def spec_patch(files: Iterable[str], key: str, old: Dims, new: Dims) -> str:
     """A diff that changes the spec of an input; empty unless one entry or argument of this name has the old spec.
 
     Args:
-        files: Where to look.
+        files: Where to look; the first one that has it counts.
         key: The last part of the input's name.
         old: The axes that it has.
         new: The axes to write.
     """
-    places = [(file, call) for file in files for call in _specs(_tree(file), key) if _axes(call) == _without_end(old)]
-    if len(places) != 1:
+    wanted = _without_end(old)
+    places = ((file, [one for one in _specs(syntax_tree(file), key) if _axes(one) == wanted]) for file in files)
+    file, found = next(((file, found) for file, found in places if found), ("", []))
+    if len(found) != 1 or found[0].lineno != found[0].end_lineno:
         return ""
-    file, call = places[0]
-    if call.lineno != call.end_lineno:
-        return ""
+    call = found[0]
     called = ast.unparse(call.func)
-    return _replaced(file, call.lineno, call.col_offset, call.end_col_offset or 0, format_spec(new, called))
+    return replaced(file, call.lineno, call.col_offset, call.end_col_offset or 0, format_spec(new, called))
 
 
 def _specs(tree: ast.Module | None, key: str) -> Iterator[ast.Call]:
@@ -107,7 +115,7 @@ def _specs(tree: ast.Module | None, key: str) -> Iterator[ast.Call]:
             pairs = [(word.arg, word.value) for word in node.keywords]
         for name, value in pairs:
             for one in ast.walk(value) if name == key else ():
-                if isinstance(one, ast.Call) and _name(one.func) in _SPECS:
+                if isinstance(one, ast.Call) and name_of(one.func) in _SPECS:
                     yield one
 
 
@@ -127,11 +135,8 @@ def _without_end(dims: Dims) -> Dims:
     return dims
 
 
-def _inserted(file: str, line: int, column: int, text: str) -> str:
-    return _replaced(file, line, column, column, text)
-
-
-def _replaced(file: str, line: int, column: int, end: int, text: str) -> str:
+def replaced(file: str, line: int, column: int, end: int, text: str) -> str:
+    """A diff that replaces a part of a line of a file; columns count bytes."""
     before = read_lines(file)
     whole = before[line - 1].encode()
     after = [*before]

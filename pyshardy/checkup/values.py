@@ -28,17 +28,17 @@ _PART = ":("
 """In the text of a sharding, the sign of a part of an axis."""
 
 
-def value_cures(module: Module, short: Propagation, mesh: Mesh) -> Iterator[Cure]:
+def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
     """Constraints of the largest values: first those that bring a lost axis back, in program order, then others.
 
     Args:
-        module: The program.
-        short: A short version of it, propagated: it has all of its lines.
+        propagated: The program.
         mesh: Its mesh.
     """
+    module = propagated.before
     values = named_values(module.root)
     sizes = dict(mesh.axes)
-    sites = [(site, _story(short, values[site.number])) for site in constrainable_values(module, values)]
+    sites = [(site, _story(propagated, values[site.number])) for site in constrainable_values(module, values)]
     for site, story in sites:
         for dim, reason in _lost(story).items():
             axis = reason.axis and reason.axis.strip('"')
@@ -59,11 +59,11 @@ def _with_axis(site: ConstrainableValue, dim: int, axis: str, sizes: dict[str, i
     return new if new in list(changes(site.shape, site.dims, sizes)) else None
 
 
-def _story(short: Propagation, one: NamedValue) -> ValueStory | None:
+def _story(propagated: Propagation, one: NamedValue) -> ValueStory | None:
     """The explanation of a value; None if its line has no value of its shape in the propagated program."""
     span = one.value.span
     try:
-        stories = short.explain(f"{span.file}:{span.line}").values
+        stories = propagated.explain(f"{span.file}:{span.line}").values
     except UsageError:
         return None
     alike = [story for story in stories if story.shape == one.value.shape]
@@ -104,7 +104,10 @@ def _cure(
         why = "the op divides the dimension that has the axis, and what follows uses one of the two parts"
     else:
         kind = FindingKind.LAYOUT
-        what, why = f"{where} is {format_spec(site.dims)}, and other axes suit its uses better", ""
+        what = f"{where} is {format_spec(site.dims)}, and its uses are better off with {format_spec(dims)}"
+        reasons = {} if story is None else {dim.dim: dim.reasons[0].text for dim in story.dims if dim.reasons}
+        changed = [dim for dim in reasons if dims[dim] != site.dims[dim]]
+        why = f"dimension {changed[0]} is whole, {reasons[changed[0]]}" if changed else ""
     return Cure(
         kind,
         what,

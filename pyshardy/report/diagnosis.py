@@ -24,6 +24,8 @@ _LONGEST_CAUSE = 4
 class FindingKind(StrEnum):
     """What is wrong."""
 
+    CONSTRAINT = "constraint"
+    """A constraint of the program costs more than it saves."""
     LOST_AXIS = "lost axis"
     """A value lost an axis on the way that others have."""
     LAYOUT = "layout"
@@ -172,7 +174,7 @@ def _lines(found: Diagnosis, width: int, most: int) -> Iterator[Text]:
     for number, one in enumerate(found.findings, 1):
         yield Text("")
         yield from paragraph(f"{number}. {one.what}", width, "bold", "   ")
-        cause = paragraph(one.why, width - 3) if one.why else []
+        cause = paragraph(one.why, width - 5) if one.why else []
         if len(cause) > most:
             cause = [*cause[: most - 1], cause[most - 1].append(" …")]
         for text in (f"do: {one.cure}", _worth(one, found.limit)):

@@ -16,6 +16,7 @@ SLOW = (
     "cost/test_programs.py",
     "cost/test_published.py",
     "cost/test_speed.py",
+    "checkup",
     "compilers",
     "differential",
     "end_to_end",
