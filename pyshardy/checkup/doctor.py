@@ -83,7 +83,7 @@ def doctor(
     ...   return %0 : tensor<8192x4096xbf16>
     ... }''', hardware="h100")
     >>> found.findings[0].kind.value, found.findings[0].cure
-    ('conflict', "annotate `arg1` as P('x', None)")
+    ('conflict', 'annotate `arg0` as P()')
     """
     if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
         raise UsageError(_DOING, got=f"tries={tries!r}", needed="a number from 1")
