@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyshardy import __version__
+from pyshardy.cli.check_command import add_arguments as add_check_arguments
 from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.confirm_command import add_options as add_confirm_options
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
+from pyshardy.cli.lock_command import add_options as add_lock_options
 from pyshardy.cli.numbers import whole_number
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
@@ -108,6 +110,18 @@ def _add_confirm(commands: Any) -> None:
     _add_propagation_options(confirm)
 
 
+def _add_lock(commands: Any) -> None:
+    lock = _command(commands, "lock", "write what is to be reviewed when it changes: shardings, collectives, memory")
+    add_lock_options(lock)
+    _add_propagation_options(lock)
+
+
+def _add_check(commands: Any) -> None:
+    check = _command(commands, "check", "compare with what pyshardy lock wrote, and show the difference as a diff")
+    add_check_arguments(check)
+    _add_propagation_options(check)
+
+
 def _add_report(commands: Any) -> None:
     report = _command(commands, "report", "write a page: one HTML file that needs no network")
     add_report_options(report)
@@ -154,6 +168,8 @@ _COMMANDS = (
     _add_partition,
     _add_cost,
     _add_confirm,
+    _add_lock,
+    _add_check,
     _add_report,
     _add_search,
     _add_run,

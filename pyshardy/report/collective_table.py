@@ -32,7 +32,7 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
         (Column("kind"), lambda group: Cell(group.first.kind)),
         (Column(""), lambda group: Cell(_times_sent(group))),
         (Column("bytes sent", is_number=True), lambda group: Cell(format_bytes(group.total_bytes))),
-        (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
+        (Column("along", rank=1), lambda group: Cell(along(group.first, is_one_mesh, options.notation))),
         (Column("because of", rank=3, wraps=True), lambda group: cause_cell(group.first.cause)),
         (Column("source", rank=1), lambda group: _source(group.first)),
         (Column("in", rank=4), lambda group: scope_cell(row.op for row in group.rows)),
@@ -77,7 +77,8 @@ def _times_sent(group: CollectiveGroup) -> str:
     return " ".join(filter(None, (times, rounds, taken)))
 
 
-def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
+def along(row: CollectiveRow, is_one_mesh: bool, notation: Notation = Notation.SPEC) -> str:
+    """The axes along which devices communicate, with their mesh if there are several; or the size of groups."""
     if row.axes is None:
         return f"groups of {row.group_size}"
     axes = ", ".join(format_axis(axis, notation) for axis in row.axes)

@@ -1,0 +1,94 @@
+"""`pyshardy lock`: writes what is to be reviewed about a program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyshardy.cli.files import naming
+from pyshardy.cli.progress import stage
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.ir.module import Module
+    from pyshardy.propagation.options import PropagateOptions
+    from pyshardy.report.budgets import Budgets
+    from pyshardy.report.lock import Lock
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only this command has."""
+    text = "where to write it (default: standard output); the budgets of a lock that is there are kept"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
+    add_budgets(parser)
+
+
+def add_budgets(parser: argparse.ArgumentParser) -> None:
+    """The options of budgets, and the chip of the estimated memory."""
+    text = "the chip that the peak memory is estimated for (default: that of the lock or of --compiler, or v5p)"
+    parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
+    group = parser.add_argument_group("budgets")
+    text = "what a device may hold at most, like 14GiB, by the estimate of pyshardy cost"
+    group.add_argument("--max-memory", metavar="BYTES", default="", help=text)
+    text = "what a device may send per run at most, like 2GB"
+    group.add_argument("--max-bytes", metavar="BYTES", default="", help=text)
+    text = "allow no tensor that the compiler gathers whole on every device"
+    group.add_argument("--no-replication", action="store_true", help=text)
+    text = "allow no such collective, like 'all_gather over model in decoder/*' (may be repeated)"
+    group.add_argument("--no", action="append", metavar="COLLECTIVE", default=[], help=text)
+
+
+def budgets_of(arguments: argparse.Namespace) -> Budgets:
+    """The budgets of a command line.
+
+    Raises:
+        UsageError: A text is not a number of bytes, or does not say which collectives.
+    """
+    from pyshardy.report.budgets import Budgets
+
+    given = arguments.max_memory, arguments.max_bytes, arguments.no_replication, tuple(arguments.no)
+    return Budgets(*given)
+
+
+def locks(
+    load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions
+) -> tuple[Lock, tuple[str, ...]]:
+    """Write the lock of a program to the file of a command line, if it names one.
+
+    Args:
+        load: Reads the program.
+        arguments: The command line: `source`, `output`, `hardware` and the budgets.
+        options: How to propagate.
+
+    Returns:
+        The lock, and a sentence for every budget that the program breaks.
+
+    Raises:
+        UsageError: The file is there and holds something else than a lock.
+    """
+    from pyshardy.api import partition
+    from pyshardy.locking import check, lock
+    from pyshardy.report.lock import load_lock
+
+    budgets, path = budgets_of(arguments), arguments.output
+    if path not in (None, "-") and os.path.isfile(path) and os.path.getsize(path):
+        try:
+            known = load_lock(path)
+        except UsageError as error:
+            raise error.located(f"writing a lock over {path}") from error
+        if known.covers != "all":
+            needed = "another file, or one that pyshardy lock wrote"
+            raise UsageError(f"writing a lock over {path}", got="a lock of inputs alone", needed=needed)
+        budgets = known.budgets.and_(budgets)
+    module = load()
+    with naming(arguments.source):
+        with stage("partitioning"):
+            part = partition(module, propagate_options=options)
+        with stage("estimating"):
+            found = lock(part, hardware=arguments.hardware, budgets=budgets)
+            broken = check(part, found).broken if budgets else ()
+    if path not in (None, "-"):
+        found.save(path)
+    return found, tuple(f"a budget is broken: {sentence}" for sentence in broken)

@@ -1,0 +1,249 @@
+"""Compares locks: what came, went or changed, with layers that change alike in one row."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from pyshardy.core.text import format_bytes
+from pyshardy.report.changes import Total
+from pyshardy.report.folding import fold
+from pyshardy.report.lock import Lock, unfolded
+
+MEMORY_SLACK = 0.01
+"""The part by which the peak memory, an estimate, may differ and count as equal."""
+KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replication")
+"""The kinds of changes, what a user writes first."""
+_FIGURES = ("count_before", "count_after", "bytes_before", "bytes_after")
+_SINGLE = re.compile(r"(?:^|, )[^=,]+=1(?=, |$)")
+"""An axis of one device."""
+
+
+class Key(NamedTuple):
+    """The name of a row of a lock.
+
+    Attributes:
+        kind: One of `KINDS`.
+        name: The name that layers differ in: that of a tensor, or a scope.
+        what: The rest of the name.
+    """
+
+    kind: str
+    name: str
+    what: str = ""
+
+
+class Entry(NamedTuple):
+    """The content of a row of a lock.
+
+    Attributes:
+        text: The content in words.
+        number: How many there are.
+        bytes: The bytes of all of them.
+    """
+
+    text: str
+    number: int = 1
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        times = f"×{self.number} " if self.number > 1 else ""
+        return times + self.text + (f", {format_bytes(self.bytes)}" if self.bytes else "")
+
+
+Side = dict[Key, list[Entry]]
+
+
+@dataclass(frozen=True, slots=True)
+class LockChange:
+    """A row of a lock that the program does not have, or has otherwise.
+
+    Attributes:
+        kind: One of `KINDS`.
+        name: A tensor, or a scope, function or file; a folded name for several layers.
+        what: What it is, such as "all_gather along model, reshard of operand 1 of dot_general".
+        before: What the lock says, one text per row; empty if it has no such row.
+        after: What the program has.
+        count_before: The number of tensors, constraints or runs of collectives in the lock.
+        count_after: The number in the program.
+        bytes_before: The bytes that a device sends for collectives in the lock.
+        bytes_after: The bytes in the program.
+        members: The names of single layers.
+        places: The lines of the user's program that need what the program has.
+        why: Sentences that explain what the program has.
+    """
+
+    kind: str
+    name: str
+    what: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    count_before: int = 0
+    count_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    members: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+
+    @property
+    def verb(self) -> str:
+        """Whether it came, went or changed."""
+        return "came" if not self.before else "went" if not self.after else "changed"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The names of its rows for single layers."""
+        return tuple(Key(self.kind, name, self.what) for name in self.members)
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as JSON-ready data."""
+        names = (
+            "kind",
+            "name",
+            "what",
+            "before",
+            "after",
+            "count_before",
+            "count_after",
+            "bytes_before",
+            "bytes_after",
+        )
+        lists = {name: list(getattr(self, name)) for name in ("places", "why")}
+        data = {name: getattr(self, name) for name in names} | {"verb": self.verb}
+        return data | {"before": list(self.before), "after": list(self.after)} | lists
+
+
+def compare_locks(lock: Lock, found: Lock) -> tuple[LockChange, ...]:
+    """What differs between a lock and that of a program, what a user writes first.
+
+    Args:
+        lock: The lock.
+        found: That of the program.
+    """
+    if lock.covers == "inputs":
+        lock, found = _inputs_alone(lock, found)
+    changes = list(_changes(_side(lock), _side(found)))
+    return tuple(sorted(_folded(changes), key=_order))
+
+
+def _order(change: LockChange) -> tuple[int, int]:
+    return KINDS.index(change.kind), -abs(change.bytes_after - change.bytes_before)
+
+
+def totals_of(lock: Lock, found: Lock) -> tuple[Total, ...]:
+    """The bytes on one device, and the parts of the peak memory that differ; none for a lock of inputs alone."""
+    names = {
+        "inputs": "input_bytes",
+        "outputs": "output_bytes",
+        "sent in collectives": "sent_bytes",
+        "peak memory (estimated)": "peak_bytes",
+    }
+    if lock.covers == "inputs":
+        return ()
+    totals = [Total(name, getattr(lock, field), getattr(found, field)) for name, field in names.items()]
+    sides = [{row.what: row.bytes for row in side.memory} for side in (lock, found)]
+    parts = [Total(f"  {what}", *(side.get(what, 0) for side in sides)) for what in sides[0] | sides[1]]
+    return (*totals, *(part for part in parts if part.before != part.after))
+
+
+def is_other_peak(lock: Lock, found: Lock) -> bool:
+    """Whether the peak memory differs by more than an estimate may."""
+    return lock.covers == "all" and abs(found.peak_bytes - lock.peak_bytes) > MEMORY_SLACK * lock.peak_bytes
+
+
+def _side(lock: Lock) -> Side:
+    """The rows of a lock by their names."""
+    side: Side = {}
+    kinds = {
+        "mesh": lock.meshes,
+        "constraint": unfolded(lock.constraints),
+        "input": unfolded(lock.inputs),
+        "output": unfolded(lock.outputs),
+        "type": unfolded(lock.types),
+        "collective": unfolded(lock.collectives),
+        "replication": unfolded(lock.replications),
+    }
+    for kind, rows in kinds.items():
+        for row in rows:
+            for key, entry in entries_of(kind, row):
+                side.setdefault(key, []).append(entry)
+    return side
+
+
+def entries_of(kind: str, row: Any) -> Iterator[tuple[Key, Entry]]:
+    """The name and the content of a row of one layer."""
+    if kind == "mesh":
+        yield Key(kind, row.name), Entry(_mesh(row.axes, row.device_order))
+    elif kind == "constraint":
+        yield Key(kind, row.where, row.tensor), Entry(row.sharding, row.count)
+    elif kind in ("input", "output"):
+        yield Key(kind, row.name), Entry(f"{row.tensor} {row.sharding}".strip() + ", donated" * row.donated)
+    elif kind == "type":
+        yield from ((Key(kind, row.where), Entry(name)) for name in row.types.split(", "))
+    elif kind == "collective":
+        text = row.tensor + ", per round" * row.per_round + ", if taken" * row.if_taken
+        what = f"{row.kind} along {row.along}, {row.because}"
+        yield Key(kind, row.where, what), Entry(text, row.count, row.bytes)
+    else:
+        text = f"{row.before} to {row.after}"
+        yield Key(kind, row.where, f"{row.what}, {row.tensor}"), Entry(text, row.count, row.bytes)
+
+
+def _mesh(axes: str, order: str) -> str:
+    return axes + (f", device order {order}" if order else "")
+
+
+def _inputs_alone(lock: Lock, found: Lock) -> tuple[Lock, Lock]:
+    """Both with what a lock of inputs knows: axes of more than one device, and inputs whose names end as it says.
+
+    A program has the name of the argument before a path. A lock of MaxText has no element types, and may lack shapes.
+    """
+    there = {row.name: row for row in unfolded(found.inputs)}
+    before, after = [], []
+    for row in unfolded(lock.inputs):
+        ends = [name for name in there if name.endswith(row.name) and _is_argument(name.removesuffix(row.name))]
+        name = ends[0] if len(ends) == 1 else row.name
+        before.append(replace(row, name=name, donated=False))
+        if name in there:
+            tensor = there[name].tensor
+            known = tensor[tensor.index("[") :] if row.tensor.startswith("[") else tensor if row.tensor else ""
+            after.append(replace(there[name], tensor=known, donated=False))
+    mesh = found.meshes[0].name if len(found.meshes) == 1 else ""
+    one = replace(lock, inputs=tuple(before), meshes=tuple(replace(one, name=mesh or one.name) for one in lock.meshes))
+    meshes = tuple(replace(one, axes=_SINGLE.sub("", one.axes), device_order="") for one in found.meshes)
+    return one, Lock(found.version, found.program, "", "", inputs=tuple(after), meshes=meshes)
+
+
+def _is_argument(text: str) -> bool:
+    return not text or text.isidentifier()
+
+
+def _changes(before: Side, after: Side) -> Iterator[LockChange]:
+    for key in {**before, **after}:
+        left, right = Counter(before.get(key, ())), Counter(after.get(key, ()))
+        gone, new = sorted((left - right).elements()), sorted((right - left).elements())
+        if gone or new:
+            yield LockChange(
+                *key,
+                before=tuple(map(str, gone)),
+                after=tuple(map(str, new)),
+                count_before=sum(one.number for one in gone),
+                count_after=sum(one.number for one in new),
+                bytes_before=sum(one.bytes for one in gone),
+                bytes_after=sum(one.bytes for one in new),
+                members=(key.name,),
+            )
+
+
+def _folded(changes: Sequence[LockChange]) -> Iterator[LockChange]:
+    """The changes, with those of layers that change alike as one."""
+    keys = [replace(change, name="", members=()) for change in changes]
+    for name, members in fold((change.name, key) for change, key in zip(changes, keys)):
+        first = changes[members[0]]
+        numbers: dict[str, Any] = {name: len(members) * getattr(first, name) for name in _FIGURES}
+        names = tuple(name for member in members for name in changes[member].members)
+        yield replace(first, **numbers | {"name": name, "members": names})
