@@ -94,7 +94,7 @@ class Budgets:
         for text in self.no:
             rows = [row for row in traffic.collectives if _forbids(text, row)]
             if rows:
-                places = list(dict.fromkeys(filter(None, (format_place(row.place) for row in rows))))
+                places = list(dict.fromkeys(filter(None, (format_place(row.place, only_name=True) for row in rows))))
                 more = f" and {len(places) - _MOST} more lines" if len(places) > _MOST else ""
                 at = f" at {', '.join(places[:_MOST])}{more}" if places else ""
                 count, sent = sum(row.times for row in rows), sum(row.total_bytes for row in rows)

@@ -49,6 +49,7 @@ class LockedTensor:
         sharding: The sharding, such as "P(None, 'model')".
         layers: The number of tensors.
         donated: Whether a result takes its memory.
+        annotated: Whether the user gave the sharding. Tensors that differ in this alone are equal.
     """
 
     name: str
@@ -56,6 +57,7 @@ class LockedTensor:
     sharding: str
     layers: int = 1
     donated: bool = False
+    annotated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +306,7 @@ def folded(rows: Iterable[Row]) -> tuple[Row, ...]:
     """Rows with those that differ only in a number of their name folded into one, sorted.
 
     >>> folded(LockedTensor(f"w[{layer}]", "f32[8]", "P('x')") for layer in range(3))
-    (LockedTensor(name='w[0..2]', tensor='f32[8]', sharding="P('x')", layers=3, donated=False),)
+    (LockedTensor(name='w[0..2]', tensor='f32[8]', sharding="P('x')", layers=3, donated=False, annotated=False),)
     """
     given = list(rows)
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from pyshardy.core.text import format_bytes
@@ -17,6 +17,7 @@ MEMORY_SLACK = 0.01
 """The part by which the peak memory, an estimate, may differ and count as equal."""
 KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replication")
 """The kinds of changes, what a user writes first."""
+_ANNOTATED = " (annotated)"
 _FIGURES = ("count_before", "count_after", "bytes_before", "bytes_after")
 _SINGLE = re.compile(r"(?:^|, )[^=,]+=1(?=, |$)")
 """An axis of one device."""
@@ -36,22 +37,25 @@ class Key(NamedTuple):
     what: str = ""
 
 
-class Entry(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
     """The content of a row of a lock.
 
     Attributes:
         text: The content in words.
         number: How many there are.
         bytes: The bytes of all of them.
+        note: What to say besides; entries that differ in it alone are equal.
     """
 
     text: str
     number: int = 1
     bytes: int = 0
+    note: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         times = f"×{self.number} " if self.number > 1 else ""
-        return times + self.text + (f", {format_bytes(self.bytes)}" if self.bytes else "")
+        return times + self.text + (f", {format_bytes(self.bytes)}" if self.bytes else "") + self.note
 
 
 Side = dict[Key, list[Entry]]
@@ -101,20 +105,8 @@ class LockChange:
 
     def to_json(self) -> dict[str, Any]:
         """The change as JSON-ready data."""
-        names = (
-            "kind",
-            "name",
-            "what",
-            "before",
-            "after",
-            "count_before",
-            "count_after",
-            "bytes_before",
-            "bytes_after",
-        )
-        lists = {name: list(getattr(self, name)) for name in ("places", "why")}
-        data = {name: getattr(self, name) for name in names} | {"verb": self.verb}
-        return data | {"before": list(self.before), "after": list(self.after)} | lists
+        data = {one.name: getattr(self, one.name) for one in fields(self)} | {"verb": self.verb}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
 
 
 def compare_locks(lock: Lock, found: Lock) -> tuple[LockChange, ...]:
@@ -130,8 +122,10 @@ def compare_locks(lock: Lock, found: Lock) -> tuple[LockChange, ...]:
     return tuple(sorted(_folded(changes), key=_order))
 
 
-def _order(change: LockChange) -> tuple[int, int]:
-    return KINDS.index(change.kind), -abs(change.bytes_after - change.bytes_before)
+def _order(change: LockChange) -> tuple[int, bool, int]:
+    """Of one kind, what a user annotates comes first, and then what makes most difference."""
+    is_inferred = not any(text.endswith(_ANNOTATED) for text in (*change.before, *change.after))
+    return KINDS.index(change.kind), is_inferred, -abs(change.bytes_after - change.bytes_before)
 
 
 def totals_of(lock: Lock, found: Lock) -> tuple[Total, ...]:
@@ -144,7 +138,7 @@ def totals_of(lock: Lock, found: Lock) -> tuple[Total, ...]:
     }
     if lock.covers == "inputs":
         return ()
-    totals = [Total(name, getattr(lock, field), getattr(found, field)) for name, field in names.items()]
+    totals = [Total(name, getattr(lock, size), getattr(found, size)) for name, size in names.items()]
     sides = [{row.what: row.bytes for row in side.memory} for side in (lock, found)]
     parts = [Total(f"  {what}", *(side.get(what, 0) for side in sides)) for what in sides[0] | sides[1]]
     return (*totals, *(part for part in parts if part.before != part.after))
@@ -179,9 +173,10 @@ def entries_of(kind: str, row: Any) -> Iterator[tuple[Key, Entry]]:
     if kind == "mesh":
         yield Key(kind, row.name), Entry(_mesh(row.axes, row.device_order))
     elif kind == "constraint":
-        yield Key(kind, row.where, row.tensor), Entry(row.sharding, row.count)
+        yield Key(kind, row.where), Entry(f"{row.tensor} {row.sharding}", row.count)
     elif kind in ("input", "output"):
-        yield Key(kind, row.name), Entry(f"{row.tensor} {row.sharding}".strip() + ", donated" * row.donated)
+        text = f"{row.tensor} {row.sharding}".strip() + ", donated" * row.donated
+        yield Key(kind, row.name), Entry(text, note=_ANNOTATED * row.annotated)
     elif kind == "type":
         yield from ((Key(kind, row.where), Entry(name)) for name in row.types.split(", "))
     elif kind == "collective":
@@ -191,6 +186,18 @@ def entries_of(kind: str, row: Any) -> Iterator[tuple[Key, Entry]]:
     else:
         text = f"{row.before} to {row.after}"
         yield Key(kind, row.where, f"{row.what}, {row.tensor}"), Entry(text, row.count, row.bytes)
+
+
+def tensor_parts(text: str) -> tuple[str, str, bool]:
+    """The tensor, the sharding, and whether it is donated, of the text of an input or output.
+
+    >>> tensor_parts("f32[8, 4] P('x'), donated (annotated)")
+    ('f32[8, 4]', "P('x')", True)
+    """
+    bare = text.removesuffix(_ANNOTATED)
+    donated = bare.endswith(", donated")
+    tensor, _, sharding = bare.removesuffix(", donated").partition("] ")
+    return (f"{tensor}]", sharding, donated) if sharding else ("", tensor, donated)
 
 
 def _mesh(axes: str, order: str) -> str:

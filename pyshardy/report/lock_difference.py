@@ -119,7 +119,7 @@ class LockDifference:
                 yield from _block_lines(block, width, unfold)
             if len(blocks) > most:
                 yield from _lines("  ", f"and {len(blocks) - most} more: --all shows them", width, "dim")
-        if self.differs and self.totals:
+        if any(total.before != total.after for total in self.totals):
             yield Text()
             for line in totals_table(self.totals).lines(width - 2):
                 yield Text("  ") + line

@@ -14,6 +14,7 @@ from jaxlib import version as jaxlib_version
 
 from pyshardy import __version__
 from pyshardy.compilers.target import NONE
+from pyshardy.core.alike import general_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import quote
 from pyshardy.costing.peak import Peak
@@ -45,7 +46,7 @@ from pyshardy.report.lock import (
     LockedTypes,
     folded,
 )
-from pyshardy.report.lock_changes import LockChange, entries_of
+from pyshardy.report.lock_changes import LockChange, entries_of, tensor_parts
 from pyshardy.report.places import format_place
 from pyshardy.report.specs import REPLICATED, Notation, format_axis, format_sharding
 from pyshardy.report.summary import TensorRow, format_shape
@@ -54,10 +55,13 @@ from pyshardy.results.partition import Partition
 
 _PLAIN = re.compile(r"u?i(?:1|32|64)|index|!.*")
 """The element types that every program computes: booleans and plain integers."""
-_CONSTANTS = ("stablehlo.constant", "sdy.constant")
+_UNTYPED = ("stablehlo.constant", "sdy.constant", "func.call")
+"""Ops that compute nothing."""
 _CONSTRAINT = "sdy.sharding_constraint"
 _MOST_EXPLAINED = 20
 """The number of changes of one kind to explain."""
+_MOST_REASONS = 2
+"""The number of different reasons to give for one change."""
 _MOST_PLACES = 4
 """The number of lines to name for one change."""
 _LONG_ORDER = 32
@@ -147,10 +151,11 @@ class Locked:
         """The types that ops compute by scope, with the first op of each."""
         found: dict[str, dict[str, str]] = {}
         for op, label in self._labels:
-            for result in op.results if op.name not in _CONSTANTS else ():
+            where = _where(label)
+            for result in op.results if where and op.name not in _UNTYPED else ():
                 if result.type.shape is not None and not _PLAIN.fullmatch(result.type.element):
                     text = f"`{short_scope(label)}`" + (f" at {_place(label)}" if label.file is not None else "")
-                    found.setdefault(_where(label), {}).setdefault(result.type.element, text)
+                    found.setdefault(where, {}).setdefault(result.type.element, text)
         return found
 
     @cached_property
@@ -208,17 +213,18 @@ class Locked:
         return change
 
     def _why_of_tensor(self, change: LockChange) -> Iterator[str]:
-        before, after = (" ".join(side).removesuffix(", donated") for side in (change.before, change.after))
-        if before and "donated" in change.before[0] and "donated" not in change.after[0]:
+        if not change.before:
+            return
+        (_, before, was_donated), (_, after, is_donated) = map(tensor_parts, (change.before[0], change.after[0]))
+        if was_donated and not is_donated:
             yield "its memory is no longer handed on to a result (donate_argnums of jax.jit)"
-        specs = [text.partition("] ")[2] or text for text in (before, after)]
-        if not before or specs[0] == specs[1]:
+        if before == after:
             return
         try:
             story = self.partition.propagated.explain(change.members[0]).values[0]
         except ShardyError:  # which the result has under another name
             return
-        kept = tuple(dim for dim in story.dims if _is_changed(dim.dim, *specs))
+        kept = tuple(dim for dim in story.dims if _is_changed(dim.dim, before, after))
         for dim in kept or story.dims:
             yield from _told(dim)
 
@@ -227,9 +233,13 @@ class Locked:
         at = _some(format_place(self._sent[number].row.place, only_name=True) for number in chosen)
         if change.before:  # the reason is an old one
             return replace(change, places=at)
-        causes = [(self._sent[number].row, self._causes[number]) for number in chosen]
-        said = story_of(self.partition.why, causes).story.text.partition(": ")[2]
-        return replace(change, places=at, why=(said,))
+        alike: dict[str, list[tuple[CollectiveRow, Cause]]] = {}
+        for number in chosen:
+            alike.setdefault(general_text(self._causes[number].reason), []).append(
+                (self._sent[number].row, self._causes[number])
+            )
+        said = [story_of(self.partition.why, pairs).story.text.partition(": ")[2] for pairs in alike.values()]
+        return replace(change, places=at, why=tuple(said[:_MOST_REASONS]))
 
     @cached_property
     def _causes(self) -> list[Cause]:
@@ -274,7 +284,8 @@ def _mesh(name: str, mesh: Mesh) -> LockedMesh:
 
 def _tensor(row: TensorRow, donated: bool = False) -> LockedTensor:
     sharding = format_sharding(row.sharding, Notation.SPEC)
-    return LockedTensor(row.name, format_shape(row.shape, row.dtype), sharding, donated=donated)
+    tensor, is_given = format_shape(row.shape, row.dtype), row.given_by == "user"
+    return LockedTensor(row.name, tensor, sharding, donated=donated, annotated=is_given)
 
 
 def _collective(row: CollectiveRow, label: Label, is_one_mesh: bool) -> LockedCollective:
