@@ -97,6 +97,7 @@ _EXPORTS = {
     "to_gspmd": "core.gspmd",
     "to_torch": "core.placements",
     "unregister_rule": "rules.user_rules",
+    "write_lock": "locking",
 }
 _OLD_NAMES = {"connect": "initialize_distributed"}
 """Old names that still work."""

@@ -90,8 +90,10 @@ def check(
     ...   return %0 : tensor<8xf32>
     ... }'''
     >>> found = check(text.replace('[{"x"}]', '[{}]'), lock(text))
-    >>> [(change.name, change.before, change.after) for change in found.changes]
-    [('arg0', ("f32[8] P('x')",), ('f32[8] replicated',)), ('result', ("f32[8] P('x')",), ('f32[8] replicated',))]
+    >>> for change in found.changes:
+    ...     print(change.name, *change.before, *change.after, sep=", ")
+    arg0, f32[8] P('x') (annotated), f32[8] replicated
+    result, f32[8] P('x'), f32[8] replicated
     """
     if isinstance(lock, (str, PathLike)):
         lock_name, lock = fspath(lock), load_lock(lock)
@@ -115,6 +117,59 @@ def check(
         broken=tuple(given.broken(found.peak_bytes, part.traffic, part.replications)),
         notes=tuple(_notes(lock, found)),
     )
+
+
+def write_lock(
+    program: Any,
+    path: str | PathLike[str],
+    *,
+    hardware: str | Path | None = None,
+    budgets: Budgets | None = None,
+    **keywords: Unpack[PropagateKeywords],
+) -> Lock:
+    """Write the lock of a program to a file; return the lock.
+
+    If the file is a lock already, its budgets, and unless others are given its compiler and chip, are kept.
+
+    Args:
+        program: As for `lock`.
+        path: The file.
+        hardware: As for `lock`.
+        budgets: Budgets beside those of the file.
+        keywords: As for `lock`.
+
+    Raises:
+        UsageError: As for `lock`; or the file holds something else than a lock, or cannot be written.
+        ShardyError: The program cannot be partitioned.
+    """
+    given = Budgets() if budgets is None else budgets
+    known = known_lock(path)
+    if known is not None:
+        given, hardware = known.budgets.and_(given), hardware or known.chip
+        if not isinstance(program, ProgramResult) and keywords.get("compiler") is None:
+            keywords = {**keywords, "compiler": known.compiler}
+    found = _locked(program, hardware, given, keywords, _LOCKING).lock
+    found.save(path)
+    return found
+
+
+def known_lock(path: str | PathLike[str]) -> Lock | None:
+    """The lock in a file that a lock is to be written to; None if it is not there, or empty.
+
+    Raises:
+        UsageError: The file holds something else than what `pyshardy lock` writes.
+    """
+    file = Path(path)
+    if not file.is_file() or not file.stat().st_size:
+        return None
+    doing = f"writing a lock over {file}"
+    try:
+        found = load_lock(file)
+    except UsageError as error:
+        raise error.located(doing) from error
+    if found.covers != "all":
+        raise UsageError(doing, got="a lock of inputs alone", needed="a new file, or what pyshardy lock wrote")
+    return found
 
 
 def _locked(

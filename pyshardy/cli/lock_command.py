@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
-from pyshardy.errors import UsageError
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
-    text = "where to write it (default: standard output); the budgets of a lock that is there are kept"
+    text = "where to write it (default: standard output); of a lock that is there, budgets, compiler and chip are kept"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     add_budgets(parser)
 
@@ -60,7 +59,7 @@ def locks(
     Args:
         load: Reads the program.
         arguments: The command line: `source`, `output`, `hardware` and the budgets.
-        options: How to propagate.
+        options: How to propagate; without a compiler, that of a lock that is there is asked.
 
     Returns:
         The lock, and a sentence for every budget that the program breaks.
@@ -69,26 +68,20 @@ def locks(
         UsageError: The file is there and holds something else than a lock.
     """
     from pyshardy.api import partition
-    from pyshardy.locking import check, lock
-    from pyshardy.report.lock import load_lock
+    from pyshardy.locking import check, known_lock, lock, write_lock
 
-    budgets, path = budgets_of(arguments), arguments.output
-    if path not in (None, "-") and os.path.isfile(path) and os.path.getsize(path):
-        try:
-            known = load_lock(path)
-        except UsageError as error:
-            raise error.located(f"writing a lock over {path}") from error
-        if known.covers != "all":
-            needed = "another file, or one that pyshardy lock wrote"
-            raise UsageError(f"writing a lock over {path}", got="a lock of inputs alone", needed=needed)
-        budgets = known.budgets.and_(budgets)
+    budgets, path = budgets_of(arguments), None if arguments.output == "-" else arguments.output
+    known = None if path is None else known_lock(path)
+    if known is not None and options.compiler is None:
+        options = replace(options, compiler=known.compiler)
     module = load()
     with naming(arguments.source):
         with stage("partitioning"):
             part = partition(module, propagate_options=options)
         with stage("estimating"):
-            found = lock(part, hardware=arguments.hardware, budgets=budgets)
-            broken = check(part, found).broken if budgets else ()
-    if path not in (None, "-"):
-        found.save(path)
+            if path is None:
+                found = lock(part, hardware=arguments.hardware, budgets=budgets)
+            else:
+                found = write_lock(part, path, hardware=arguments.hardware, budgets=budgets)
+            broken = check(part, found).broken if found.budgets else ()
     return found, tuple(f"a budget is broken: {sentence}" for sentence in broken)

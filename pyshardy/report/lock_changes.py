@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -19,8 +18,6 @@ KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replica
 """The kinds of changes, what a user writes first."""
 _ANNOTATED = " (annotated)"
 _FIGURES = ("count_before", "count_after", "bytes_before", "bytes_after")
-_SINGLE = re.compile(r"(?:^|, )[^=,]+=1(?=, |$)")
-"""An axis of one device."""
 
 
 class Key(NamedTuple):
@@ -221,8 +218,13 @@ def _inputs_alone(lock: Lock, found: Lock) -> tuple[Lock, Lock]:
             after.append(replace(there[name], tensor=known, donated=False))
     mesh = found.meshes[0].name if len(found.meshes) == 1 else ""
     one = replace(lock, inputs=tuple(before), meshes=tuple(replace(one, name=mesh or one.name) for one in lock.meshes))
-    meshes = tuple(replace(one, axes=_SINGLE.sub("", one.axes), device_order="") for one in found.meshes)
+    meshes = tuple(replace(one, axes=_without_ones(one.axes), device_order="") for one in found.meshes)
     return one, Lock(found.version, found.program, "", "", inputs=tuple(after), meshes=meshes)
+
+
+def _without_ones(axes: str) -> str:
+    """Axes without those of one device."""
+    return ", ".join(axis for axis in axes.split(", ") if not axis.endswith("=1"))
 
 
 def _is_argument(text: str) -> bool:

@@ -143,7 +143,7 @@ class Locked:
             if op.name == _CONSTRAINT:
                 type, sharding = op.results[0].type, format_sharding(get_sharding(op.results[0]))
                 tensor = format_shape(type.shape or (), type.element)
-                found.append((LockedConstraint(_where(label), tensor, sharding), _place(label)))
+                found.append((LockedConstraint(self._where(label), tensor, sharding), _place(label)))
         return tuple(found)
 
     @cached_property
@@ -151,8 +151,8 @@ class Locked:
         """The types that ops compute by scope, with the first op of each."""
         found: dict[str, dict[str, str]] = {}
         for op, label in self._labels:
-            where = _where(label)
-            for result in op.results if where and op.name not in _UNTYPED else ():
+            where = self._where(label)
+            for result in op.results if (where or label.file) and op.name not in _UNTYPED else ():
                 if result.type.shape is not None and not _PLAIN.fullmatch(result.type.element):
                     text = f"`{short_scope(label)}`" + (f" at {_place(label)}" if label.file is not None else "")
                     found.setdefault(where, {}).setdefault(result.type.element, text)
@@ -166,7 +166,7 @@ class Locked:
         ops = counted_ops(root, run_counts(root, is_collective, TrafficReader(root, part.meshes).sent_bytes))
         is_one_mesh = len({row.mesh for row in rows if row.mesh is not None}) < 2
         return tuple(
-            _Sent(_collective(row, label_of(op.name, op.location, part.before.name), is_one_mesh), row)
+            _Sent(_collective(row, self._where(label_of(op.name, op.location, part.before.name)), is_one_mesh), row)
             for op, row in zip(ops, rows, strict=True)
         )
 
@@ -176,10 +176,14 @@ class Locked:
             before, after = ("?" if side is None else format_sharding(side) for side in (one.before, one.after))
             label = Label("", one.op, None, *(one.place or ()))
             what = one.name if one.place is None else f"the result of `{short_scope(label)}`"
-            yield LockedReplication(
-                what, "" if one.place is None else _where(label), format_shape(one.shape, one.dtype), before, after,
-                one.bytes,
-            )  # fmt: skip
+            where = "" if one.place is None else self._where(label)
+            yield LockedReplication(what, where, format_shape(one.shape, one.dtype), before, after, one.bytes)
+
+    def _where(self, label: Label) -> str:
+        """The scope of an op, or else its function or file; empty for a text that has none of these."""
+        if label.file in (None, self.partition.before.name):
+            return around(label._replace(function=None))
+        return around(label) or file_name(label.file or "")
 
     # Lines and reasons
 
@@ -266,11 +270,6 @@ def _came(axis: AxisCame) -> str:
     return f"{axis.axis}, given {axis.origin}, came in {steps} {axis.steps[-1].text}"
 
 
-def _where(label: Label) -> str:
-    """The scope of an op, or else the function or the file."""
-    return around(label) or ("" if label.file is None else file_name(label.file))
-
-
 def _place(label: Label) -> str:
     return "" if label.file is None else format_place((label.file, label.line, label.column), only_name=True)
 
@@ -288,13 +287,13 @@ def _tensor(row: TensorRow, donated: bool = False) -> LockedTensor:
     return LockedTensor(row.name, tensor, sharding, donated=donated, annotated=is_given)
 
 
-def _collective(row: CollectiveRow, label: Label, is_one_mesh: bool) -> LockedCollective:
+def _collective(row: CollectiveRow, where: str, is_one_mesh: bool) -> LockedCollective:
     """The row of one collective."""
     before, after = (format_shape(shape, row.dtype) for shape in (row.shape_before, row.shape_after))
     return LockedCollective(
         kind=row.kind,
         along=along(row, is_one_mesh),
-        where=_where(label),
+        where=where,
         because=cause_cell(row.cause).shown(1),
         tensor=before if before == after else f"{before} -> {after}",
         count=row.times,
