@@ -61,6 +61,7 @@ SLOW = (
     "unit/compilers/test_ask.py",
     "unit/compilers/test_process.py::test_a_hang_ends_with_all_that_it_started",
     "unit/cli/test_check_command.py::test_the_compiler_of_the_lock_is_asked",
+    "unit/cli/test_check_command.py::test_the_job_on_the_page",
     "unit/cli/test_dumps.py::test_hlo_runs_on_virtual_devices",
     "unit/cli/test_hostile.py::test_one_error_each[names]",
     "unit/cli/test_hostile.py::test_one_error_each[numbers]",
@@ -138,9 +139,13 @@ SLOW = (
     "unit/test_large_meshes.py::test_as_many_as_there_may_be_are_listed",
     "unit/test_locking.py::test_replications_are_locked",
     "unit/test_partitioning.py::test_importing_the_package_does_not_import_jax",
-    "unit/test_planted_changes.py",
+    "unit/test_planted_changes.py::test_a_changed_input_spec",
+    "unit/test_planted_changes.py::test_a_new_axis",
+    "unit/test_planted_changes.py::test_an_additional_output",
+    "unit/test_planted_changes.py::test_an_op_that_reshards",
+    "unit/test_planted_changes.py::test_every_line_is_in_a_width",
     "unit/test_programs.py",
-    "unit/test_testing.py::test_the_option_of_pytest",
+    "unit/test_pytest_plugin.py::test_the_option_of_pytest",
 )
 """Folders, files, tests, and tests with one parameter."""
 
@@ -155,7 +160,6 @@ SAMPLES = (
     "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices[reshapes]",
     "unit/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
     "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives[plain-by_xla]",
-    "unit/test_planted_changes.py::test_an_op_of_another_type",
 )
 """The tests among them that run even so: one of each kind that is worth it."""
 

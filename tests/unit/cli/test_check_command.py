@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -120,3 +125,26 @@ def test_no_lock(cli: Cli) -> None:
     )
     found = cli("check", MLP, "nowhere.lock")
     assert found.status == 2 and "got nowhere.lock: no such file or directory" in found.err
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_the_job_on_the_page(lock: Path, other: Path, is_other: bool) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "locks.md").read_text()
+    script = textwrap.dedent(page.partition("        run: |\n")[2].partition("```\n\n")[0])
+    script = script.replace("${{ github.event.number }}", "7")
+    assert "pyshardy check step.mlir shardings.lock" in script and "${{" not in script
+    folder = lock.parent
+    shutil.copy(other if is_other else MLP, folder / "step.mlir")
+    shutil.copy(lock, folder / "shardings.lock")
+    tools = {"pyshardy": f'exec {sys.executable} -m pyshardy "$@"', "gh": 'echo "$@" >> said_to_gh'}
+    for name, text in tools.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    env = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[3])}
+    found = subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (is_other, "")
+    said = (folder / "said_to_gh").read_text()
+    assert said == f"pr comment 7 --edit-last{' --create-if-none' * is_other} --body-file comment.md\n"
+    comment = (folder / "comment.md").read_text()
+    assert comment.startswith("```diff\nstep.mlir ") and comment.endswith("```\n")
+    assert ("\n+   f32[64, 256] P('model') (annotated)\n" in comment) == is_other
