@@ -38,7 +38,7 @@ def checks(load: Callable[[], Module], arguments: argparse.Namespace, options: P
     Raises:
         UsageError: There is no lock, or it cannot be read.
     """
-    from pyshardy.api import partition
+    from pyshardy.api import propagate
     from pyshardy.locking import check
     from pyshardy.report.lock import load_lock
 
@@ -50,8 +50,8 @@ def checks(load: Callable[[], Module], arguments: argparse.Namespace, options: P
         options = replace(options, compiler=lock.compiler)
     module = load()
     with naming(arguments.source):
-        with stage("partitioning"):
-            part = partition(module, propagate_options=options)
-        with stage("comparing"):
-            found = check(part, lock, hardware=arguments.hardware, budgets=budgets, name=arguments.source)
+        with stage("propagating"):
+            result = propagate(module, options)
+        with stage("partitioning and comparing"):
+            found = check(result, lock, hardware=arguments.hardware, budgets=budgets, name=arguments.source)
     return replace(found, lock_name=arguments.other)

@@ -67,7 +67,7 @@ def locks(
     Raises:
         UsageError: The file is there and holds something else than a lock.
     """
-    from pyshardy.api import partition
+    from pyshardy.api import propagate
     from pyshardy.locking import check, known_lock, lock, write_lock
 
     budgets, path = budgets_of(arguments), None if arguments.output == "-" else arguments.output
@@ -76,12 +76,12 @@ def locks(
         options = replace(options, compiler=known.compiler)
     module = load()
     with naming(arguments.source):
+        with stage("propagating"):
+            result = propagate(module, options)
         with stage("partitioning"):
-            part = partition(module, propagate_options=options)
-        with stage("estimating"):
             if path is None:
-                found = lock(part, hardware=arguments.hardware, budgets=budgets)
+                found = lock(result, hardware=arguments.hardware, budgets=budgets)
             else:
-                found = write_lock(part, path, hardware=arguments.hardware, budgets=budgets)
-            broken = check(part, found).broken if found.budgets else ()
+                found = write_lock(result, path, hardware=arguments.hardware, budgets=budgets)
+            broken = check(result, found).broken if found.budgets else ()
     return found, tuple(f"a budget is broken: {sentence}" for sentence in broken)
