@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from types import NoneType
 from typing import Any, Unpack
 
 from pyshardy.api import PropagateKeywords, partition, propagate
@@ -53,8 +54,7 @@ def lock(
     >>> bool(check(text, found))
     True
     """
-    given = Budgets() if budgets is None else budgets
-    return _locked(program, hardware, given, keywords, _LOCKING).lock
+    return _locked(program, hardware, _budgets(budgets, _LOCKING), keywords, _LOCKING).lock
 
 
 def check(
@@ -103,7 +103,7 @@ def check(
         raise UsageError(_CHECKING, got=f"{named_type(lock)} as the lock", needed="a lock, or a path")
     if not isinstance(program, ProgramResult) and keywords.get("compiler") is None:
         keywords = {**keywords, "compiler": lock.compiler}
-    given = lock.budgets if budgets is None else lock.budgets.and_(budgets)
+    given = lock.budgets if budgets is None else lock.budgets.and_(_budgets(budgets, _CHECKING))
     locked = _locked(program, hardware or lock.chip or None, given, keywords, _CHECKING)
     part, found = locked.partition, locked.lock
     return LockDifference(
@@ -142,7 +142,7 @@ def write_lock(
         UsageError: As for `lock`; or the file holds something else than a lock, or cannot be written.
         ShardyError: The program cannot be partitioned.
     """
-    given = Budgets() if budgets is None else budgets
+    given = _budgets(budgets, _LOCKING)
     known = known_lock(path)
     if known is not None:
         given, hardware = known.budgets.and_(given), hardware or known.chip
@@ -159,6 +159,8 @@ def known_lock(path: str | PathLike[str]) -> Lock | None:
     Raises:
         UsageError: The file holds something else than what `pyshardy lock` writes.
     """
+    if not isinstance(path, (str, PathLike)):
+        raise UsageError(_LOCKING, got=f"{named_type(path)} as the file", needed="a path")
     file = Path(path)
     if not file.is_file() or not file.stat().st_size:
         return None
@@ -175,8 +177,6 @@ def known_lock(path: str | PathLike[str]) -> Lock | None:
 def _locked(
     program: Any, hardware: str | Path | None, budgets: Budgets, keywords: PropagateKeywords, doing: str
 ) -> Locked:
-    if not isinstance(budgets, Budgets):
-        raise UsageError(doing, got=f"{named_type(budgets)} as budgets", needed="pyshardy.Budgets")
     is_done = isinstance(program, Partition) and not keywords
     part = program if is_done else partition(propagate(program, **keywords))
     if budgets.no_replication and part.answer is None:
@@ -184,6 +184,13 @@ def _locked(
         raise UsageError(doing, got="no_replication without a compiler", needed="a compiler to ask", hint=hint)
     estimate = cost(part, hardware).estimate
     return Locked(part, estimate.memory, str(hardware or chip_of(part)), budgets)
+
+
+def _budgets(budgets: Budgets | None, doing: str) -> Budgets:
+    """The budgets of an argument."""
+    if not isinstance(budgets, (Budgets, NoneType)):
+        raise UsageError(doing, got=f"{named_type(budgets)} as budgets", needed="pyshardy.Budgets")
+    return budgets or Budgets()
 
 
 def _notes(lock: Lock, found: Lock) -> Sequence[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from pyshardy.core.plain_data import check_fields
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import format_bytes, parse_bytes
 from pyshardy.errors import UsageError
@@ -48,12 +49,13 @@ class Budgets:
     no: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self, _DOING)
         for name in ("max_memory", "max_bytes"):
             given = getattr(self, name)
-            if given != "" and (not isinstance(given, str) or parse_bytes(given) is None):
+            if given and parse_bytes(given) is None:
                 raise UsageError(_DOING, got=f"{name}={given!r}", needed='bytes as text, like "14GiB"')
         for text in self.no:
-            if not isinstance(text, str) or _FORBIDDEN.fullmatch(text.strip()) is None:
+            if _FORBIDDEN.fullmatch(text.strip()) is None:
                 needed = 'KIND, KIND over AXIS, or KIND over AXIS in SCOPE, like "all_gather over model in decoder/*"'
                 raise UsageError(_DOING, got=f"no={text!r}", needed=needed)
 

@@ -14,6 +14,8 @@ LEAST = 3
 """The fewest names to fold."""
 _MOST_PER_LAYER = 32
 """The number of equal tensors of a layer to skip when looking for the one in the next layer."""
+_MOST_NAMES = 1 << 20
+"""The most names to unfold."""
 _NUMBER = re.compile(r"(?<!\d)(\d{1,9})(?!\d)")
 _RUN = re.compile(r"(?<!\d)(\d{1,9})(?:,(\d{1,9}))?\.\.(\d{1,9})(?!\d)")
 
@@ -93,7 +95,7 @@ def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
 
 
 def unfold(name: str, count: int) -> list[str] | None:
-    """The names that a folded one stands for; None if these are not so many.
+    """The names that a folded one stands for; None if these are not so many, or more than a million.
 
     >>> unfold("layers[0..2].w[1,5..9]", 9)[:4]
     ['layers[0].w[1]', 'layers[0].w[5]', 'layers[0].w[9]', 'layers[1].w[1]']
@@ -104,7 +106,7 @@ def unfold(name: str, count: int) -> list[str] | None:
         return [name]
     parts = _RUN.split(name)
     runs = [_numbers(*parts[at : at + 3]) for at in range(1, len(parts), 4)]
-    if prod(map(len, runs)) != count:
+    if prod(map(len, runs)) != count or count > _MOST_NAMES:
         return None
     texts = parts[::4]
     return ["".join(map(add, texts, (*map(str, chosen), ""))) for chosen in product(*runs)]

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyshardy.core.plain_data import from_plain
+from pyshardy.core.plain_data import check_fields, from_plain
 from pyshardy.core.text import format_bytes, named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.budgets import Budgets
@@ -20,7 +20,7 @@ from pyshardy.report.folding import fold, unfold
 
 LOCK_VERSION = 1
 """The version of the format. It grows when a key is removed or changes its meaning."""
-_DOING = "reading a lock"
+_DOING, _MAKING = "reading a lock", "making a lock"
 _HEAD = (
     "# How this program is sharded, and what its devices send. `pyshardy check PROGRAM THIS_FILE` compares,\n"
     "# `pyshardy lock PROGRAM -o THIS_FILE` writes it again and keeps [budgets].\n"
@@ -30,8 +30,17 @@ _DELETE = "\x7f"
 """The one character that JSON has as it is in texts, and TOML escaped."""
 
 
+class _Checked:
+    """A record whose fields have the types that they are declared with."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, _MAKING)
+
+
 @dataclass(frozen=True, slots=True)
-class LockedMesh:
+class LockedMesh(_Checked):
     """A mesh: its name, its axes as "data=4, model=2", and the order of its devices if that is not the natural one."""
 
     name: str
@@ -40,7 +49,7 @@ class LockedMesh:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedTensor:
+class LockedTensor(_Checked):
     """An input or output, or several that differ only in a number, such as that of their layer.
 
     Attributes:
@@ -61,7 +70,7 @@ class LockedTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedConstraint:
+class LockedConstraint(_Checked):
     """Sharding constraints of the program.
 
     Attributes:
@@ -80,7 +89,7 @@ class LockedConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedTypes:
+class LockedTypes(_Checked):
     """The types that ops of a scope compute, without booleans and plain integers; the rest is as in constraints."""
 
     where: str
@@ -89,7 +98,7 @@ class LockedTypes:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedCollective:
+class LockedCollective(_Checked):
     """Equal collectives; `where` and `layers` as in constraints.
 
     Attributes:
@@ -118,7 +127,7 @@ class LockedCollective:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedReplication:
+class LockedReplication(_Checked):
     """Tensors that the compiler gathers whole; `where` and `layers` as in constraints.
 
     Attributes:
@@ -143,7 +152,7 @@ class LockedReplication:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedMemory:
+class LockedMemory(_Checked):
     """The bytes of one category at the peak, such as "activations"."""
 
     what: str
@@ -156,7 +165,7 @@ _NUMBERS = ("count", "bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(_Checked):
     """The shardings of a program, what its devices send and hold, and what said so.
 
     Lists are sorted; what is alike in several layers is one row. `text` is the file, `load_lock` reads it.
@@ -208,6 +217,7 @@ class Lock:
     budgets: Budgets = Budgets()
 
     def __post_init__(self) -> None:
+        check_fields(self, _MAKING)
         for rows in (self.constraints, self.inputs, self.outputs, self.types, self.collectives, self.replications):
             _ = unfolded(rows)  # raises an error if a name is not folded as its row says
 
@@ -238,7 +248,7 @@ class Lock:
         Raises:
             UsageError: The file cannot be written.
         """
-        write_whole(path, self.text().encode())
+        write_whole(path, self.text().encode(errors="replace"))
 
     def __str__(self) -> str:
         return self.text()
@@ -327,9 +337,9 @@ def unfolded(rows: Iterable[Row]) -> list[Row]:
     for row in rows:
         names = unfold(_name(row), row.layers)
         numbers = {one: getattr(row, one) for one in _NUMBERS if hasattr(row, one)}
-        if names is None or any(number % row.layers for number in numbers.values()):
+        if not names or any(number % row.layers for number in numbers.values()):
             needed = "a name that stands for as many, and figures that these share"
-            raise UsageError(_DOING, got=f"{_name(row)!r} for {row.layers} layers", needed=needed)
+            raise UsageError(_MAKING, got=f"{_name(row)!r} for {row.layers} layers", needed=needed)
         share: dict[str, Any] = {"layers": 1} | {one: number // row.layers for one, number in numbers.items()}
         found += [replace(row, **share | {_key(row): name}) for name in names]
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pyshardy.errors import UsageError
@@ -73,10 +75,17 @@ def test_what_names_no_collectives(text: str) -> None:
     assert f"reading a budget: got no={text!r}, needed KIND, KIND over AXIS" in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["much", "0", "-1GiB", "1 XB", 5])
-def test_what_is_no_number_of_bytes(text: object) -> None:
+@pytest.mark.parametrize("text", ["much", "0", "-1GiB", "1 XB"])
+def test_what_is_no_number_of_bytes(text: str) -> None:
     with pytest.raises(UsageError, match='needed bytes as text, like "14GiB"'):
-        Budgets(max_bytes=text)  # type: ignore[arg-type]
+        Budgets(max_bytes=text)
+
+
+@pytest.mark.parametrize("wrong", [{"max_bytes": 5}, {"no": "all_gather"}, {"no": [3]}, {"no_replication": 1}])
+def test_what_is_of_another_type(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"reading a budget: got .*, needed .*\n  at {next(iter(wrong))}"):
+        Budgets(**wrong)
+    assert Budgets(no=["all_gather"]).no == ("all_gather",)  # type: ignore[arg-type]
 
 
 def test_budgets_are_true_if_there_are_any() -> None:

@@ -88,6 +88,9 @@ def test_rows_are_sorted_by_numbers() -> None:
         (LOCK.text().replace("layers = 11", "layers = 12"), "got 'w[0..10]' for 12 layers"),
         (LOCK.text().replace("count = 6", "count = 7"), "and figures that these share"),
         (LOCK.text().replace("14GiB", "much"), "got max_memory='much'"),
+        (LOCK.text().replace("layers = 11", "layers = 0"), "got 'w[0..10]' for 0 layers"),
+        (LOCK.text().replace("w[0..10]", "w[5..4]").replace("layers = 11", "layers = 0"), "got 'w[5..4]' for 0 layers"),
+        (LOCK.text().replace("w[0..10]", "w[1..999999999]").replace("layers = 11", "layers = 999999999"), "for 999999999 layers"),
     ],
 )  # fmt: skip
 def test_other_texts_are_refused(text: str, said: str) -> None:
