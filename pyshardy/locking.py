@@ -16,6 +16,7 @@ from pyshardy.report.budgets import Budgets
 from pyshardy.report.lock import Lock, load_lock
 from pyshardy.report.lock_changes import compare_locks, is_other_peak, totals_of
 from pyshardy.report.lock_difference import LockDifference
+from pyshardy.results.lock_reasons import explained
 from pyshardy.results.locked import Locked
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
@@ -111,7 +112,7 @@ def check(
         lock_name=lock_name,
         lock=lock,
         found=found,
-        changes=locked.explained(compare_locks(lock, found)),
+        changes=explained(locked, compare_locks(lock, found)),
         totals=totals_of(lock, found),
         other_peak=is_other_peak(lock, found),
         broken=tuple(given.broken(found.peak_bytes, part.traffic, part.replications)),

@@ -60,6 +60,8 @@ def test_a_new_axis() -> None:
     ]
     came = [change for change in found.changes if change.kind == "collective" and change.verb == "came"]
     assert "all_gather along expert, reshard of tanh" in [change.what for change in came]
+    (went,) = [change for change in found.changes if change.verb == "went" and change.name == "loss"]
+    assert went.why == (f"it was for `reduce`, which is at {line_of('.mean()')}",)
 
 
 def test_an_op_that_reshards() -> None:

@@ -69,6 +69,11 @@ def test_as_json(cli: Cli, lock: Path, other: Path) -> None:
 def test_options_may_stand_anywhere(cli: Cli, lock: Path) -> None:
     assert cli("check", MLP, "--json", lock) == cli("check", "--json", MLP, lock)
     assert cli("check", MLP, "--shard", "x=data,None", lock).status == 0
+    sizes = ("--layers", "1", "--width=64", "--vocabulary", "64")
+    assert cli("check", "example", *sizes, lock, "--max-memory", "1kB") == cli(
+        "check", "example", lock, *sizes, "--max-memory", "1kB"
+    )
+    assert cli("check", "example", *sizes, lock).status == 1
     found = cli("check", MLP, lock, lock)
     assert (found.status, found.out) == (2, "") and "unknown argument" in found.err
 
