@@ -21,6 +21,7 @@ from pyshardy.report.specs import REPLICATED
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.results.locked import Locked, place_of
 
+_REMEDY = "the compiler cannot go from one to the other step by step; pyshardy explain --collectives tries constraints"
 _MOST_EXPLAINED = 20
 """The number of changes of one kind to explain."""
 _MOST_REASONS = 2
@@ -76,7 +77,8 @@ class _Reasons:
         if change.kind == "type":
             ops = self.locked.types[change.members[0]]
             return replace(change, why=tuple(f"{found} by {ops[found]}" for found in change.after))
-        return change
+        at = [place for row, place in self.locked.replications if _is_of(change, "replication", row)]
+        return replace(change, places=_some(at), why=(_REMEDY,)) if change.kind == "replication" else change
 
     def _why_of_tensor(self, change: LockChange) -> Iterator[str]:
         if not change.before:

@@ -105,7 +105,7 @@ class Locked:
             outputs=folded(_tensor(row) for row in summary.outputs),
             types=folded(LockedTypes(where, ", ".join(sorted(found))) for where, found in self.types.items()),
             collectives=folded(_counted(sent.locked for sent in self.sent)),
-            replications=folded(_counted(self._replications)),
+            replications=folded(_counted(row for row, _ in self.replications)),
             budgets=self.budgets,
         )
 
@@ -157,14 +157,18 @@ class Locked:
             for op, row in zip(ops, rows, strict=True)
         )
 
-    @property
-    def _replications(self) -> Iterator[LockedReplication]:
+    @cached_property
+    def replications(self) -> tuple[tuple[LockedReplication, str], ...]:
+        """The tensors that the compiler gathers whole, with the lines of what makes them."""
+        found = []
         for one in self.partition.replications:
             before, after = ("?" if side is None else format_sharding(side) for side in (one.before, one.after))
             label = Label("", one.op, None, *(one.place or ()))
             what = one.name if one.place is None else f"the result of `{short_scope(label)}`"
             where = "" if one.place is None else self.where(label)
-            yield LockedReplication(what, where, format_shape(one.shape, one.dtype), before, after, one.bytes)
+            row = LockedReplication(what, where, format_shape(one.shape, one.dtype), before, after, one.bytes)
+            found.append((row, place_of(label)))
+        return tuple(found)
 
     def where(self, label: Label) -> str:
         """The scope of an op, or else its function or file; empty for a text that has none of these."""

@@ -137,6 +137,7 @@ SLOW = (
     "unit/test_jitted.py::test_keys",
     "unit/test_jitted.py::test_what_jax_takes_as_no_argument_is_refused_as_by_jax",
     "unit/test_large_meshes.py::test_as_many_as_there_may_be_are_listed",
+    "unit/test_locking.py::test_a_replication_that_came",
     "unit/test_locking.py::test_replications_are_locked",
     "unit/test_partitioning.py::test_importing_the_package_does_not_import_jax",
     "unit/test_planted_changes.py::test_a_changed_input_spec",

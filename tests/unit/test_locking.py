@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,15 @@ def test_replications_are_locked() -> None:
     checked = pyshardy.check(REPLICATED, found)
     assert not checked and not checked.differs
     assert checked.broken[0].startswith("no replication is allowed: ")
+
+
+def test_a_replication_that_came() -> None:
+    lock = pyshardy.lock(REPLICATED, compiler="cpu")
+    (change,) = pyshardy.check(REPLICATED, replace(lock, replications=())).changes
+    assert (change.kind, change.verb, change.places) == ("replication", "came", ("model.py:3",))
+    assert change.after == ("P('y', None, 'x') to P(None, ('x', 'y')), 1.0 MiB",)
+    assert "pyshardy explain --collectives" in change.why[0]
+    assert "as compiled by XLA for CPUs (jaxlib" in " ".join(pyshardy.check(REPLICATED, lock, compiler="none").notes)
 
 
 def test_files_that_are_written_over(tmp_path: Path) -> None:
