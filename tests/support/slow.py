@@ -142,6 +142,7 @@ SLOW = (
     "unit/test_partitioning.py::test_importing_the_package_does_not_import_jax",
     "unit/test_planted_changes.py::test_a_changed_input_spec",
     "unit/test_planted_changes.py::test_a_new_axis",
+    "unit/test_planted_changes.py::test_a_program_without_names_and_lines",
     "unit/test_planted_changes.py::test_an_additional_output",
     "unit/test_planted_changes.py::test_an_op_that_reshards",
     "unit/test_planted_changes.py::test_every_line_is_in_a_width",

@@ -143,6 +143,19 @@ def test_an_additional_output() -> None:
     assert (change.verb, change.places) == ("came", (line_of("jnp.sqrt"),))
 
 
+@pytest.mark.parametrize(
+    "change, kind", [({"constrains": False}, "constraint"), ({"narrow": True}, "type"), ({"data": 8}, "mesh")]
+)
+def test_a_program_without_names_and_lines(change: dict[str, object], kind: str) -> None:
+    before, after = (lowered(step).text() for step in (BEFORE, replace(BEFORE, **change)))  # type: ignore[arg-type]
+    assert "layers" not in before
+    found = pyshardy.check(after, pyshardy.lock(before))
+    assert not found and found.changes[0].kind == kind
+    if kind == "type":
+        line = next(at for at, text in enumerate(after.splitlines(), 1) if "stablehlo.convert" in text)
+        assert found.changes[0].why == (f"bf16 by `convert` at the text:{line}",)
+
+
 def test_every_line_is_in_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
     found = compared(columns=False)
     for width in (60, 80, 200):
