@@ -10,6 +10,7 @@ pyshardy cost model.mlir --hardware v5p
 pyshardy confirm model.mlir --compiler tpu:v5e:2x4
 pyshardy lock model.mlir -o shardings.lock
 pyshardy check model.mlir shardings.lock
+pyshardy doctor model.mlir --hardware h100
 pyshardy report model.mlir -o report.html
 pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
 """
@@ -153,6 +154,8 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
         print()
         print_tables(place_tables(By(arguments.by), rows))
+    if not arguments.json:
+        _print_next(arguments, rest, result.partition.device_count)
     _print_warnings(result.warnings)
     return 0 if result.fits or result.estimate.is_close else 1
 
@@ -191,6 +194,20 @@ def _check(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     return 0 if found else 1
 
 
+def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.doctor_command import diagnose
+    from pyshardy.report.files import write_whole
+
+    found = diagnose(_load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.patch is not None:
+        write_whole(arguments.patch, found.patch.encode())
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables())
+    return 1 if found.findings else 0
+
+
 def _search(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy.cli.search_command import finds
 
@@ -223,7 +240,20 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         from pyshardy.report.tables import summary_tables
 
         print_tables(summary_tables(summary, table_options(arguments)))
+        _print_next(arguments, rest, result.device_count)
     return 0
+
+
+def _print_next(arguments: argparse.Namespace, rest: Sequence[str], devices: int) -> None:
+    """Say which command finds what costs most."""
+    from pyshardy.frontend.from_text import STANDARD_INPUT
+
+    if devices < 2 or arguments.source == STANDARD_INPUT:
+        return
+    chosen = [(f"--{name}", getattr(arguments, name, None)) for name in ("hardware", "compiler")]
+    options = [part for name, value in chosen if value for part in (name, value)]
+    command = shlex.join([program(), "doctor", arguments.source, *rest, *options])
+    print(f"\nwhat costs most, and what mends it: {command}")
 
 
 def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:
@@ -366,6 +396,7 @@ _COMMANDS = {
     "confirm": _confirm,
     "lock": _lock,
     "check": _check,
+    "doctor": _doctor,
     "report": _report,
     "search": _search,
     "run": _run,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from typing import Any
 
-from pyshardy.cli.cost_command import add_options as add_cost_options
-from pyshardy.cli.cost_command import parse_networks, parse_shape, parse_sizes
+from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
 from pyshardy.core.text import parse_bytes
 from pyshardy.errors import UsageError
 from pyshardy.report.files import write_whole
@@ -17,7 +17,7 @@ _READING = "reading the command line"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
-    add_cost_options(parser)
+    add_hardware_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
     parser.add_argument("--devices", metavar="N", help="instead of --mesh: also choose a mesh, of this many devices")
@@ -60,7 +60,10 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     if arguments.save is not None:
         plan.save(arguments.save)
     if arguments.patch is not None:
-        write_whole(arguments.patch, patch.encode())
+        told, mark, diff = patch.partition("--- ")
+        write_whole(arguments.patch, f"{mark}{diff}".encode())
+        for line in told.splitlines():
+            print(f"not in {arguments.patch}: {line}", file=sys.stderr)
     return plan
 
 

@@ -1,4 +1,4 @@
-"""Compares locks: what came, went or changed, with layers that change alike in one row."""
+"""Compares locks: what was added, removed or changed, with layers that change alike in one row."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class LockChange:
 
     @property
     def verb(self) -> str:
-        """Whether it came, went or changed."""
-        return "came" if not self.before else "went" if not self.after else "changed"
+        """Whether it was added, removed or changed."""
+        return "added" if not self.before else "removed" if not self.after else "changed"
 
     @property
     def keys(self) -> tuple[Key, ...]:

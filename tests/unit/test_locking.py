@@ -78,10 +78,10 @@ def test_replications_are_locked() -> None:
     assert checked.broken[0].startswith("no replication is allowed: ")
 
 
-def test_a_replication_that_came() -> None:
+def test_a_new_replication() -> None:
     lock = pyshardy.lock(REPLICATED, compiler="cpu")
     (change,) = pyshardy.check(REPLICATED, replace(lock, replications=())).changes
-    assert (change.kind, change.verb, change.places) == ("replication", "came", ("model.py:3",))
+    assert (change.kind, change.verb, change.places) == ("replication", "added", ("model.py:3",))
     assert change.after == ("P('y', None, 'x') to P(None, ('x', 'y')), 1.0 MiB",)
     assert "pyshardy explain --collectives" in change.why[0]
     assert "as compiled by XLA for CPUs (jaxlib" in " ".join(pyshardy.check(REPLICATED, lock, compiler="none").notes)

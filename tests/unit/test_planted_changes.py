@@ -46,7 +46,7 @@ def test_a_removed_constraint() -> None:
     found = compared(constrains=False)
     assert not found
     (change,) = [change for change in found.changes if change.kind == "constraint"]
-    assert (change.verb, change.name, len(change.members)) == ("went", "layers_0..2/mlp", 3)
+    assert (change.verb, change.name, len(change.members)) == ("removed", "layers_0..2/mlp", 3)
     assert change.before == ("×2 f32[32, 256] P('data', 'model')",)
     assert "-   ×2 f32[32, 256] P('data', 'model')" in lines(found)
 
@@ -58,10 +58,10 @@ def test_a_new_axis() -> None:
         ("mesh", ("data=4, model=2",), ("data=4, model=2, expert=2",)),
         ("input", ("f32[32, 64] P('data') (annotated)",), ("f32[32, 64] P(('data', 'expert')) (annotated)",)),
     ]
-    came = [change for change in found.changes if change.kind == "collective" and change.verb == "came"]
-    assert "all_gather along expert, reshard of tanh" in [change.what for change in came]
-    (went,) = [change for change in found.changes if change.verb == "went" and change.name == "loss"]
-    assert went.why == (f"it was for `reduce`, which is at {line_of('.mean()')}",)
+    added = [change for change in found.changes if change.kind == "collective" and change.verb == "added"]
+    assert "all_gather along expert, reshard of tanh" in [change.what for change in added]
+    (removed,) = [change for change in found.changes if change.verb == "removed" and change.name == "loss"]
+    assert removed.why == (f"it was for `reduce`, which is at {line_of('.mean()')}",)
 
 
 def test_an_op_that_reshards() -> None:
@@ -70,7 +70,7 @@ def test_an_op_that_reshards() -> None:
     (change,) = [
         change for change in found.changes if change.what == "all_to_all along model, reshard of operand 0 of sort"
     ]
-    assert (change.verb, change.name, change.bytes_before) == ("came", "layers_0..2/mlp", 0)
+    assert (change.verb, change.name, change.bytes_before) == ("added", "layers_0..2/mlp", 0)
     assert change.bytes_after > 0 and change.places == (line_of("jnp.cumsum"),)
     assert "the op cannot run on it as it is split" in change.why[0]
 
@@ -89,8 +89,8 @@ def test_another_optimizer() -> None:
     found = compared(momentum=True)
     assert not found
     assert [(change.verb, change.name) for change in found.changes if change.kind == "input"] == [
-        ("came", "state[0..2]['w1']"),
-        ("came", "state[0..2]['w2']"),
+        ("added", "state[0..2]['w1']"),
+        ("added", "state[0..2]['w2']"),
     ]
     assert [total.after for total in found.totals if total.name == "  optimizer state"] == [192 * 1024]
 
@@ -136,11 +136,11 @@ def test_an_additional_output() -> None:
     found = compared(counts=True)
     assert not found
     assert [(change.verb, change.name) for change in found.changes if change.kind == "output"] == [
-        ("came", "result[3][0..2]['w1']"),
-        ("came", "result[3][0..2]['w2']"),
+        ("added", "result[3][0..2]['w1']"),
+        ("added", "result[3][0..2]['w2']"),
     ]
     (change,) = [change for change in found.changes if change.kind == "collective"]
-    assert (change.verb, change.places) == ("came", (line_of("jnp.sqrt"),))
+    assert (change.verb, change.places) == ("added", (line_of("jnp.sqrt"),))
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
                 "confirm",
                 "lock",
                 "check",
+                "doctor",
                 "report",
                 "search",
                 "run",

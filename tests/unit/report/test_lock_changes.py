@@ -52,9 +52,9 @@ def test_every_kind_of_row_is_compared(kind: str, name: str) -> None:
     assert compare_locks(LOCK, LOCK) == ()
     for other in ((OTHERS[name],), ()):
         (change,) = compare_locks(LOCK, replace(LOCK, **{name: other}))  # type: ignore[arg-type]
-        assert (change.kind, change.verb) == (kind, "changed" if other and name != "types" else "went")
+        assert (change.kind, change.verb) == (kind, "changed" if other and name != "types" else "removed")
         (change,) = compare_locks(replace(LOCK, **{name: other}), LOCK)  # type: ignore[arg-type]
-        assert (change.kind, change.verb) == (kind, "changed" if other and name != "types" else "came")
+        assert (change.kind, change.verb) == (kind, "changed" if other and name != "types" else "added")
 
 
 def test_nothing_else_is_compared() -> None:
@@ -87,7 +87,7 @@ def test_layers_that_change_alike_are_one() -> None:
 def test_only_what_is_new_of_a_name_is_shown() -> None:
     new = replace(LOCK.collectives[0], tensor="f32[9]", bytes=72)
     (change,) = compare_locks(LOCK, replace(LOCK, collectives=(*LOCK.collectives, new)))
-    assert (change.verb, change.after, change.bytes_after) == ("came", ("×2 f32[9], 72 B",), 72)
+    assert (change.verb, change.after, change.bytes_after) == ("added", ("×2 f32[9], 72 B",), 72)
 
 
 def test_the_peak_is_an_estimate() -> None:

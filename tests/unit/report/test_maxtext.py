@@ -66,7 +66,7 @@ def test_a_path_that_the_program_does_not_have_and_another_mesh() -> None:
     found = pyshardy.check(PROGRAM, lock)
     assert [(change.kind, change.verb, change.name) for change in found.changes] == [
         ("mesh", "changed", "mesh"),
-        ("input", "went", ".params['w']"),
+        ("input", "removed", ".params['w']"),
     ]
 
 
