@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ MEMORY_SLACK = 0.01
 KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replication")
 """The kinds of changes, what a user writes first."""
 _ANNOTATED = " (annotated)"
+_IN_SCOPES = ("constraint", "type", "collective", "replication")
 _FIGURES = ("count_before", "count_after", "bytes_before", "bytes_after")
 
 
@@ -75,6 +76,7 @@ class LockChange:
         members: The names of single layers.
         places: The lines of the user's program that need what the program has.
         why: Sentences that explain what the program has.
+        is_moved: Whether the program has the same in another scope; `before` and `after` name the scopes then.
     """
 
     kind: str
@@ -89,10 +91,13 @@ class LockChange:
     members: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
+    is_moved: bool = False
 
     @property
     def verb(self) -> str:
-        """Whether it was added, removed or changed."""
+        """Whether it was added, removed or changed, or is the same in another scope."""
+        if self.is_moved:
+            return "moved"
         return "added" if not self.before else "removed" if not self.after else "changed"
 
     @property
@@ -116,7 +121,7 @@ def compare_locks(lock: Lock, found: Lock) -> tuple[LockChange, ...]:
     if lock.covers == "inputs":
         lock, found = _inputs_alone(lock, found)
     changes = list(_changes(_side(lock), _side(found)))
-    return tuple(sorted(_folded(changes), key=_order))
+    return tuple(sorted(_moved(list(_folded(changes))), key=_order))
 
 
 def _order(change: LockChange) -> tuple[int, bool, int]:
@@ -256,3 +261,32 @@ def _folded(changes: Sequence[LockChange]) -> Iterator[LockChange]:
         numbers: dict[str, Any] = {name: len(members) * getattr(first, name) for name in _FIGURES}
         names = tuple(name for member in members for name in changes[member].members)
         yield replace(first, **numbers | {"name": name, "members": names})
+
+
+def _moved(changes: Sequence[LockChange]) -> Iterator[LockChange]:
+    """The changes, with what is gone in one scope and new in another, as when a scope gets another name, as one."""
+    new: dict[Hashable, list[LockChange]] = {}
+    for change in changes:
+        if not change.before and change.kind in _IN_SCOPES:
+            new.setdefault((change.kind, change.what, change.after, len(change.members)), []).append(change)
+    found, taken = [], set()
+    for change in changes:
+        there = new.get((change.kind, change.what, change.before, len(change.members)))
+        if change.after or not there:
+            found.append(change)
+            continue
+        other = there.pop(0)
+        taken.add(other)
+        found.append(
+            replace(
+                other,
+                name="",
+                what=", ".join(filter(None, (change.what, *change.before))),
+                before=(change.name,),
+                after=(other.name,),
+                count_before=change.count_before,
+                bytes_before=change.bytes_before,
+                is_moved=True,
+            )
+        )
+    yield from (change for change in found if change not in taken)

@@ -45,7 +45,7 @@ def explained(locked: Locked, changes: Sequence[LockChange]) -> tuple[LockChange
     found = []
     for change in changes:
         alike = (change.before, change.after) if change.kind in ("input", "output") else change
-        is_wanted = alike not in known and number[change.kind] < _MOST_EXPLAINED
+        is_wanted = not change.is_moved and alike not in known and number[change.kind] < _MOST_EXPLAINED
         number[change.kind] += 1
         found.append(reasons.explained(change) if is_wanted else change)
         known.add(alike)

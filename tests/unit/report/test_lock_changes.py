@@ -95,3 +95,16 @@ def test_the_peak_is_an_estimate() -> None:
     assert is_other_peak(LOCK, replace(LOCK, peak_bytes=1011)) and is_other_peak(LOCK, replace(LOCK, peak_bytes=989))
     names = ["inputs", "outputs", "sent in collectives", "peak memory (estimated)"]
     assert [total.name for total in totals_of(LOCK, LOCK)] == names
+
+
+def test_what_is_in_another_scope_is_moved() -> None:
+    (row,) = LOCK.collectives
+    other = replace(row, where="objective")
+    (change,) = compare_locks(LOCK, replace(LOCK, collectives=(other,)))
+    assert (change.verb, change.before, change.after) == ("moved", ("block",), ("objective",))
+    assert change.what == "all_reduce along x, sum of dot, ×2 f32[8], 64 B"
+    assert (change.bytes_before, change.bytes_after) == (64, 64)
+    changes = compare_locks(LOCK, replace(LOCK, collectives=(replace(other, bytes=66),)))
+    assert [one.verb for one in changes] == ["added", "removed"]
+    changes = compare_locks(LOCK, replace(LOCK, collectives=(other, replace(other, where="third"))))
+    assert sorted(one.verb for one in changes) == ["added", "moved"]
