@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pyshardy
 from pyshardy import pytest_plugin, testing
 
@@ -48,3 +50,22 @@ def test_the_plugin_is_an_entry_point_that_loads_no_jax() -> None:
     code = "import sys, pyshardy.pytest_plugin as p; print(p._UPDATE, [name for name in sys.modules if 'jax' in name])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == f"{testing.UPDATE} []" and pytest_plugin._UPDATE == testing.UPDATE
+
+
+def test_an_option_of_that_name_that_is_there_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other:
+        """The parser and the configuration of a pytest with such an option, which says something else."""
+
+        def getgroup(self, _: str) -> Other:
+            return self
+
+        def addoption(self, name: str, **_: object) -> None:
+            raise ValueError(f"option names {{{name!r}}} already added")
+
+        def getoption(self, _: str, default: object) -> object:
+            return "a lock" if default is False else None
+
+    monkeypatch.delenv(testing.UPDATE, raising=False)
+    pytest_plugin.pytest_addoption(Other())
+    pytest_plugin.pytest_configure(Other())
+    assert testing.UPDATE not in os.environ
