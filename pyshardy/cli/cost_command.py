@@ -21,6 +21,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
+    add_by_option(parser)
+
+
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """The option that sums the time of an estimate."""
     text = "sum the time by the scopes of the model or by source lines, too"
     parser.add_argument("--by", choices=("scope", "line"), help=text)
 

@@ -1,0 +1,237 @@
+"""`pyshardy watch`: runs a script unchanged, and shows the programs that JAX compiles in it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from pyshardy.cli.cost_command import add_by_option
+from pyshardy.cli.numbers import number_argument, seconds_argument
+from pyshardy.cli.printing import PLAIN_SIGNS, can_show_signs, json_text
+from pyshardy.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyshardy.watching.running import Ending
+    from pyshardy.watching.session import Found, Session
+
+_MOST_DEVICES = 4096
+_MOST_NAMES = 6
+"""The number of names of programs in a line."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only this command has."""
+    parser.usage = "%(prog)s [options] SCRIPT [ARGUMENT ...]\n       %(prog)s [options] -- COMMAND [ARGUMENT ...]"
+    text = "the script with its arguments, or behind -- any command that runs Python in this environment"
+    parser.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER, help=text)
+    text = "show only programs of this name, like train_step or 'train_*' (may be repeated)"
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help=text)
+    parser.add_argument("--all", action="store_true", help="also show programs on one device, and small ones")
+    text = "end the script before it runs the Nth program that is shown"
+    parser.add_argument("--stop-after", metavar="N", type=_count, help=text)
+    text = "end the script before it runs the first program that is shown, as --stop-after 1"
+    parser.add_argument("--dry", action="store_true", help=text)
+    text = "let the script see N CPU devices, for a laptop without the chips"
+    parser.add_argument("--devices", metavar="N", type=_devices, help=text)
+    text = (
+        "the chip that prices are for (h100, v5e, ...), and whose compiler is asked if it is installed; or a TOML file "
+        "(default: that of the script's devices, or v5p)"
+    )
+    parser.add_argument("--chip", "--hardware", dest="hardware", metavar="CHIP|FILE", help=text)
+    text = "the compiler to ask, like tpu:v5e:2x4, cuda:h100 or cpu; none asks none (default: that of the chip)"
+    parser.add_argument("--compiler", metavar="NAME", help=text)
+    add_by_option(parser)
+    text = "write to FILE, rewritten with every program, instead of standard error"
+    parser.add_argument("-o", "--output", metavar="FILE", help=text)
+    parser.add_argument("--json", action="store_true", help="write JSON; needs --output")
+    text = "write a page for every program, its StableHLO and index.html to DIR"
+    parser.add_argument("--report", metavar="DIR", help=text)
+    text = "how long the analysis of a program may take, in seconds (default 600)"
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds_argument, default=600.0, help=text)
+    text = "write shardings as P('data') where possible (spec, default), or as in the sdy dialect (sdy)"
+    parser.add_argument("--notation", choices=("spec", "sdy"), default="spec", help=text)
+
+
+def _count(text: str) -> int:
+    return number_argument(text, 1, 2**31)
+
+
+def _devices(text: str) -> int:
+    return number_argument(text, 1, _MOST_DEVICES)
+
+
+def watch(arguments: argparse.Namespace) -> int:
+    """Run the script and show its programs; return the script's exit status.
+
+    Raises:
+        UsageError: Options contradict each other, or the script cannot be started.
+        ShardyError: The output or a page cannot be written.
+    """
+    from pyshardy.watching.inside import Request
+    from pyshardy.watching.running import command_of, run
+    from pyshardy.watching.session import Session
+    from pyshardy.watching.worker import Task
+
+    command = command_of(arguments.script)
+    _check(arguments)
+    stop_after = arguments.stop_after or (1 if arguments.dry else 0)
+    request = Request("", tuple(arguments.only), arguments.all, stop_after, arguments.devices or 0)
+    speaker = _Speaker(arguments, command)
+    task = Task(
+        "",
+        "",
+        {
+            "hardware": arguments.hardware or "",
+            "compiler": arguments.compiler,
+            "by": arguments.by or "",
+            "tables": {"notation": arguments.notation, "unfold": False},
+        },
+        width=speaker.width,
+        color=speaker.color,
+        sources=(tuple(arguments.user_code), tuple(arguments.library)),
+    )
+    session = Session(task, speaker.tell, arguments.report or "", arguments.timeout)
+    speaker.session = session
+    try:
+        ending = run(command, request, os.environ, session.see)
+    finally:
+        session.finish()
+    speaker.end(ending)
+    return ending.status
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would fail after the script has run.
+
+    Raises:
+        UsageError: A chip, a compiler or a file is wrong.
+    """
+    from pyshardy.compilers.target import compiler_name, with_chip
+    from pyshardy.costing.chips import find_hardware
+
+    if arguments.json and arguments.output is None:
+        needed = "--output FILE, as standard output is the script's"
+        raise UsageError("reading the command line", got="--json", needed=needed)
+    if arguments.hardware is not None:
+        find_hardware(arguments.hardware)
+    if arguments.compiler is not None:
+        compiler_name(with_chip(arguments.compiler, arguments.hardware or ""))
+    if arguments.report is not None:
+        try:
+            os.makedirs(arguments.report, exist_ok=True)
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            needed = "a directory that can be written to"
+            raise UsageError(f"writing the report to {arguments.report}", got=reason, needed=needed) from error
+
+
+@dataclass
+class _Speaker:
+    """Writes what is found to standard error, or all of it anew to a file.
+
+    Attributes:
+        arguments: The command line.
+        command: The command that is watched.
+        session: What was found so far.
+        texts: The texts so far, for a file.
+    """
+
+    arguments: argparse.Namespace
+    command: Sequence[str]
+    session: Session | None = None
+    texts: list[str] = field(default_factory=list)
+
+    @property
+    def color(self) -> bool:
+        """Whether the text is for a terminal with colours."""
+        is_plain = self.arguments.output is not None or bool(os.environ.get("NO_COLOR"))
+        return not is_plain and sys.stderr.isatty() and can_show_signs(sys.stderr)
+
+    @property
+    def width(self) -> int:
+        """The width of tables."""
+        columns = os.environ.get("COLUMNS", "")
+        if re.fullmatch(r"0*[1-9]\d{0,3}", columns, re.ASCII):
+            return int(columns)
+        from rich.console import Console
+
+        from pyshardy.report.printing import PLAIN_WIDTH
+
+        is_terminal = self.arguments.output is None and sys.stderr.isatty()
+        return Console(stderr=True).width if is_terminal else PLAIN_WIDTH
+
+    def tell(self, found: Found) -> None:
+        """Say what was found."""
+        rule = "─" * 3
+        head = f"{rule} pyshardy: {found.title}, {_devices_text(found)} {rule}"
+        text = found.text if not found.error else f"not analysed; the script goes on: {found.error}\n"
+        if found.page:
+            assert self.arguments.report is not None
+            text += f"page: {os.path.join(self.arguments.report, found.page)}\n"
+        self._write(f"{head}\n{text}\n")
+
+    def end(self, ending: Ending) -> None:
+        """Say what the script did otherwise."""
+        assert self.session is not None
+        lines = _last_lines(self.session, ending, self.arguments)
+        self._write("".join(f"pyshardy: {line}\n" for line in lines), ending)
+
+    def _write(self, text: str, ending: Ending | None = None) -> None:
+        from pyshardy.report.files import write_whole
+
+        assert self.session is not None
+        if self.arguments.output is None:
+            _say(sys.stderr, text)
+        elif self.arguments.json:
+            data = self.session.to_json(list(self.command), ending)
+            write_whole(self.arguments.output, json_text(data).encode())
+        else:
+            self.texts.append(text)
+            write_whole(self.arguments.output, "".join(self.texts).encode())
+
+
+def _say(stream: TextIO, text: str) -> None:
+    """Write a text at once, so that lines of the script do not come between."""
+    stream.write(text if can_show_signs(stream) else text.translate(PLAIN_SIGNS))
+    stream.flush()
+
+
+def _devices_text(found: Found) -> str:
+    count = found.compiled.devices
+    return f"{count} device{'s' * (count != 1)}"
+
+
+def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace) -> list[str]:
+    """The lines at the end: what was shown, what was not, and how to see it."""
+    shown = len(session.found)
+    lines = [f"{shown} program{'s' * (shown != 1)} shown" if shown else "no program is shown"]
+    if shown and arguments.report:
+        lines[0] += f"; {os.path.join(arguments.report, 'index.html')} lists them"
+    for name, count in sorted(session.again.items()):
+        lines.append(f"{name} was compiled {count + 1} times from the same text")
+    reasons = dict.fromkeys(one["why"] for one in session.others())
+    for why in reasons:
+        names = [one for one in session.others() if one["why"] == why]
+        count = sum(one["count"] for one in names)
+        listed = ", ".join(
+            one["name"] + (f" ×{one['count']}" if one["count"] > 1 else "") for one in names[:_MOST_NAMES]
+        )
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        lines.append(f"not shown, {why}: {count} ({listed}{more})")
+    if reasons:
+        option = "without --only, more are shown" if arguments.only else "--all shows them"
+        lines[-1] += f"; {option}"
+    if not ending.was_watched and not shown and not session.hidden:
+        lines.append("the script made no JAX devices, or it runs Python without its environment (python -I, -E)")
+    if ending.stopped and ending.may_have_run:
+        lines.append("the script was ended, but JAX did not load the watcher: the last program may have run")
+    elif ending.stopped:
+        lines.append("the script was ended before the last of these ran, as was asked for")
+    elif (arguments.stop_after or arguments.dry) and ending.status == 0:
+        lines.append("the script ended by itself: fewer programs were shown than it was to be ended after")
+    return lines
