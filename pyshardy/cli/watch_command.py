@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_DEVICES = 4096
 _MOST_NAMES = 6
 """The number of names of programs in a line."""
+_UNWATCHED = "its Python ignores PYTHONPATH (python -I, python -E), or a launcher cleared it"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -227,11 +228,17 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
         option = "without --only, more are shown" if arguments.only else "--all shows them"
         lines[-1] += f"; {option}"
     if not ending.was_watched and not shown and not session.hidden:
-        lines.append("the script made no JAX devices, or it runs Python without its environment (python -I, -E)")
+        lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")
+    elif not shown and not arguments.devices and not arguments.only:
+        lines.append("with --devices 8, the script sees eight CPU devices")
     if ending.stopped and ending.may_have_run:
         lines.append("the script was ended, but JAX did not load the watcher: the last program may have run")
     elif ending.stopped:
         lines.append("the script was ended before the last of these ran, as was asked for")
-    elif (arguments.stop_after or arguments.dry) and ending.status == 0:
-        lines.append("the script ended by itself: fewer programs were shown than it was to be ended after")
+    elif arguments.stop_after or arguments.dry:
+        lines.append(
+            "the script ended by itself: fewer programs were shown than it was to be ended after"
+            if ending.was_watched or not shown
+            else f"the script was not ended, as JAX did not load the watcher: {_UNWATCHED}"
+        )
     return lines

@@ -15,7 +15,7 @@ from pyshardy.costing.places import By
 from pyshardy.errors import ShardyError
 from pyshardy.estimating import Cost, cost
 from pyshardy.frontend.load import load_content
-from pyshardy.report.cost import cost_figures, place_tables
+from pyshardy.report.cost import cost_figures, cost_tables, place_tables
 from pyshardy.report.layout import paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 from pyshardy.report.tables import summary_tables
@@ -80,7 +80,7 @@ class Analysis:
             found += summary_tables(summary, self.options).lines(width)
             found += self._whole(width)
             if self.cost is not None:
-                found += [Text(), *self.cost.tables().lines(width)]
+                found += [Text(), *cost_tables(self.cost.estimate).lines(width)]
                 if self.by:
                     found += [Text(), *place_tables(By(self.by), self.cost.by(self.by)).lines(width)]
             return found

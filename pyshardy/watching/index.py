@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.text import format_bytes
-from pyshardy.report.summary import format_seconds
+from pyshardy.report.cost import format_duration
 
 if TYPE_CHECKING:
     from pyshardy.watching.session import Found
@@ -57,7 +57,7 @@ def _cells(found: Found) -> list[str]:
     return [
         name,
         str(found.compiled.devices),
-        format_seconds(cost["step_seconds"]) if cost else "",
+        format_duration(cost["step_seconds"]) if cost else "",
         format_bytes(sent_bytes(cost)) if cost else "",
         format_bytes(cost["memory"]["bytes"]) if cost else "",
         str(len(whole)) if whole else "",

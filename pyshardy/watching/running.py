@@ -65,7 +65,7 @@ class Ending:
     """How a watched script ended.
 
     Attributes:
-        status: Its exit status, 128 and the number of the signal if one ended it.
+        status: Its exit status; 128 and the number of the signal if one ended it, but 0 if that was asked for.
         stopped: Whether it was ended because enough programs were seen.
         was_watched: Whether JAX loaded the watcher in it.
         may_have_run: Whether the program before which it was to end may have run.
@@ -98,8 +98,8 @@ def command_of(given: Sequence[str]) -> list[str]:
         raise UsageError(_DOING, got=f"the notebook {script}", needed=needed, hint=hint)
     if not os.path.isfile(script):
         is_command = "/" not in script and not script.endswith(".py")
-        hint = f"pyshardy watch -- {' '.join(given)}" if is_command else None
-        raise UsageError(_DOING, got=f"no file {script}", needed=needed, hint=hint)
+        command = f"pyshardy watch -- {' '.join(given)}" if is_command else None
+        raise UsageError(_DOING, got=f"no file {script}", needed=needed, hint=command)
     return [sys.executable, *given]
 
 
@@ -208,10 +208,8 @@ class _Watch:
             self._look()
             self._take_unhooked(is_over=True)
         status = self._child.returncode
-        if self._stopped:
-            status = 0
-        elif status < 0:
-            status = 128 - status
+        if status < 0:
+            status = 0 if self._stopped else 128 - status
         return Ending(status, self._stopped, self._was_watched, self._may_have_run)
 
     def _look(self) -> None:
