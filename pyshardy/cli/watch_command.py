@@ -170,7 +170,8 @@ class _Speaker:
         """Say what was found."""
         rule = "─" * 3
         head = f"{rule} pyshardy: {found.title}, {_devices_text(found)} {rule}"
-        text = found.text if not found.error else f"not analysed; the script goes on: {found.error}\n"
+        again = "".join(f"{line}\n" for line in found.again)
+        text = again + found.text if not found.error else f"not analysed; the script goes on: {found.error}\n"
         if found.page:
             assert self.arguments.report is not None
             text += f"page: {os.path.join(self.arguments.report, found.page)}\n"

@@ -18,9 +18,12 @@ from pyshardy.frontend.load import load_content
 from pyshardy.report.cost import cost_figures, cost_tables, place_tables
 from pyshardy.report.layout import paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.specs import format_sharding
+from pyshardy.report.summary import format_shape
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.pages import report_bytes
 from pyshardy.results.propagation import Propagation
+from pyshardy.watching.names import lost_names
 
 _GPU = "gpu"
 _CUDA = "cuda"
@@ -86,6 +89,14 @@ class Analysis:
             return found
 
         return Page(lines)
+
+    def inputs(self) -> dict[str, str]:
+        """The shape and the sharding of every input by its name, as text."""
+        notation = self.options.notation
+        return {
+            row.name: f"{format_shape(row.shape, row.dtype)}, {format_sharding(row.sharding, notation)}"
+            for row in self.propagation.summary.inputs
+        }
 
     def _whole(self, width: int) -> list[Text]:
         """What the compiler gathers whole, the largest first."""
@@ -169,6 +180,7 @@ def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind:
             raise
         notes.append(f"as XLA for CPUs, because {compiler} was asked in vain: {_one_line(error)}")
         propagation = propagate(module, compiler="none")
+    notes += lost_names(one.name for one in propagation.inputs)
     estimate = None
     try:
         estimate = cost(partition(propagation), hardware or None)

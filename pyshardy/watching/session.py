@@ -16,6 +16,7 @@ from typing import Any
 from pyshardy.errors import ShardyError
 from pyshardy.report.files import write_whole
 from pyshardy.watching.index import index_page
+from pyshardy.watching.names import changes
 from pyshardy.watching.running import Compiled, Ending
 from pyshardy.watching.worker import Task, Worker
 
@@ -34,6 +35,7 @@ class Found:
         data: The same as JSON-ready data.
         error: Why it could not be analysed; empty if it could.
         page: The name of its page in the report; empty without one.
+        again: Why it was compiled again, for a later program of the same name; empty for the first.
     """
 
     number: int
@@ -43,6 +45,7 @@ class Found:
     data: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     page: str = ""
+    again: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -59,7 +62,7 @@ class Found:
         facts = {
             "name": compiled.name, "version": self.version, "devices": compiled.devices, "platform": compiled.platform,
             "device_kind": compiled.kind, "stopped_before_it_ran": compiled.stops, "page": self.page or None,
-            "error": self.error or None,
+            "compiled_again": list(self.again), "error": self.error or None,
         }  # fmt: skip
         return facts | self.data
 
@@ -85,6 +88,7 @@ class Session:
         self._folder = tempfile.TemporaryDirectory(prefix="pyshardy-", ignore_cleanup_errors=True)
         self._known: dict[bytes, str] = {}
         self._versions: Counter[str] = Counter()
+        self._inputs: dict[str, dict[str, str]] = {}
         self._waiting: SimpleQueue[tuple[Found, Path] | None] = SimpleQueue()
         self._failure: BaseException | None = None
         self._thread = Thread(target=self._work, daemon=True)
@@ -177,4 +181,7 @@ class Session:
             return replace(found, error=str(error))
         finally:
             path.unlink()
-        return replace(found, text=answer["text"], data=answer["data"], page=page)
+        before = self._inputs.get(compiled.name)
+        self._inputs[compiled.name] = answer["inputs"]
+        again = () if before is None else changes(before, answer["inputs"])
+        return replace(found, text=answer["text"], data=answer["data"], page=page, again=again)

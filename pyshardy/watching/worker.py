@@ -63,7 +63,7 @@ class Worker:
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (open as long as the worker is)
 
     def ask(self, task: Task) -> dict[str, Any]:
-        """The answer on a program: "text", "data", "summary".
+        """The answer on a program: "text", "data", and "inputs", the shape and sharding of every input.
 
         Raises:
             ShardyError: It cannot be read or analysed, or that takes too long.
@@ -162,7 +162,7 @@ def _answer(task: Task) -> dict[str, Any]:
             data = found.to_json()
             if task.page:
                 write_whole(task.page, found.page())
-            return {"text": _text(found.tables(), task.width, task.color), "data": data}
+            return {"text": _text(found.tables(), task.width, task.color), "data": data, "inputs": found.inputs()}
     except ShardyError as error:
         return {"error": str(error)}
     except MemoryError:
