@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyshardy.watching.session import Found, Session
 
 _MOST_DEVICES = 4096
-_MOST_NAMES = 6
-"""The number of names of programs in a line."""
 _UNWATCHED = "its Python ignores PYTHONPATH (python -I, python -E), or a launcher cleared it"
 
 
@@ -210,24 +208,15 @@ def _devices_text(found: Found) -> str:
 
 def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace) -> list[str]:
     """The lines at the end: what was shown, what was not, and how to see it."""
+    from pyshardy.watching.hidden import hidden_lines
+
     shown = len(session.found)
     lines = [f"{shown} program{'s' * (shown != 1)} shown" if shown else "no program is shown"]
     if shown and arguments.report:
         lines[0] += f"; {os.path.join(arguments.report, 'index.html')} lists them"
     for name, count in sorted(session.again.items()):
         lines.append(f"{name} was compiled {count + 1} times from the same text")
-    reasons = dict.fromkeys(one["why"] for one in session.others())
-    for why in reasons:
-        names = [one for one in session.others() if one["why"] == why]
-        count = sum(one["count"] for one in names)
-        listed = ", ".join(
-            one["name"] + (f" ×{one['count']}" if one["count"] > 1 else "") for one in names[:_MOST_NAMES]
-        )
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        lines.append(f"not shown, {why}: {count} ({listed}{more})")
-    if reasons:
-        option = "without --only, more are shown" if arguments.only else "--all shows them"
-        lines[-1] += f"; {option}"
+    lines += hidden_lines(session.others(), bool(arguments.only))
     if not ending.was_watched and not shown and not session.hidden:
         lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")
     elif not shown and not arguments.devices and not arguments.only:

@@ -54,7 +54,7 @@ class Wishes:
     tables: TableOptions = DEFAULTS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """The analysis of one program.
 
@@ -139,6 +139,9 @@ class Analysis:
 
     def __str__(self) -> str:
         return printed(self.tables())
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return html(self.tables())

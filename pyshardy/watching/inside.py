@@ -35,7 +35,9 @@ _NAME = re.compile(r"^module @(?:\"([^\"\n]*)\"|([\w.$-]+))(.*)$", re.MULTILINE)
 _COUNT = re.compile(r"mhlo\.num_(?:partitions|replicas) = (\d+)")
 _OP = re.compile(r"^ +(?:%\S+ = )?\"?(?:stablehlo|chlo|mhlo)\.(?!constant|return)", re.MULTILINE)
 _KINDS = ("jit_", "pmap_", "pjit_")
-_TABLE = ("jax.numpy", "jax.lax", "jax.random", "jax.nn")
+_PARTS = ("numpy", "lax", "random", "nn")
+_OTHERS = {"identity_fn", "multi_slice", "normal_real", "threefry_seed", "threefry_split", "threefry_fold_in", "stage"}
+"""Functions behind public ones, by which their programs are named."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,19 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
         return ""
     if head.devices < 2:
         return ONE_DEVICE
-    name = head.name.removeprefix("jit_")
-    is_own = own is None or name.startswith("_") or name in own
+    name = head.name.removeprefix("jit_").lstrip("_")
+    is_own = own is None or name in own
     return SMALL if head.is_short and is_own else ""
+
+
+def own_names(jax: Any) -> set[str]:
+    """The names of JAX's own functions, whose programs are those of single calls outside of `jit`.
+
+    Args:
+        jax: The module `jax`.
+    """
+    modules = [getattr(jax, part, None) for part in _PARTS]
+    return {name.removesuffix("_p") for module in modules for name in dir(module)} | _OTHERS
 
 
 class Watcher:
@@ -135,7 +147,7 @@ class Watcher:
         self._request = request
         self._jax = jax
         self._lock = threading.RLock()
-        self._own: set[str] = set()
+        self._own_names = own_names(jax)
         self._begin()
 
     def _begin(self) -> None:
@@ -144,7 +156,7 @@ class Watcher:
         self._seen: set[str] = set()
         self._shown = 0
         config = self._jax.config
-        given = Path(_dump_folder(config))
+        given = Path(dump_folder(config))
         is_ours = given == Path() or given.parent == self._dumps.parent
         self._theirs = None if is_ours else given  # they get their dumps, too
         config.update("jax_dump_ir_to", str(self._dumps))
@@ -198,7 +210,7 @@ class Watcher:
                 shutil.copy(path, self._theirs / name)
         except OSError:
             return False
-        hidden = why_hidden(head, self._request, self._own_names())
+        hidden = why_hidden(head, self._request, self._own_names)
         self._shown += not hidden
         is_enough = not hidden and 0 < self._request.stop_after <= self._shown
         jax = self._jax
@@ -209,19 +221,12 @@ class Watcher:
         )  # fmt: skip
         return is_enough
 
-    def _own_names(self) -> set[str]:
-        """The names of JAX's own functions, whose programs are those of single calls outside of `jit`."""
-        if not self._own:
-            modules = [getattr(self._jax, path.partition(".")[2], None) for path in _TABLE]
-            self._own = {name.removesuffix("_p") for module in modules for name in dir(module)}
-        return self._own
-
     def _say(self, **facts: Any) -> None:
         with open(f"{self._dumps}.jsonl", "a", encoding="utf-8") as events:
             events.write(json.dumps(facts) + "\n")
 
 
-def _dump_folder(config: Any) -> str:
+def dump_folder(config: Any) -> str:
     """Where JAX dumps to; empty if that is unknown."""
     try:
         return str(config.read("jax_dump_ir_to") or "")

@@ -15,6 +15,7 @@ from typing import Any
 
 from pyshardy.errors import ShardyError
 from pyshardy.report.files import write_whole
+from pyshardy.watching.hidden import listed
 from pyshardy.watching.index import index_page
 from pyshardy.watching.names import changes
 from pyshardy.watching.running import Compiled, Ending
@@ -128,10 +129,7 @@ class Session:
 
     def others(self) -> list[dict[str, Any]]:
         """The programs that are not shown, the most frequent first, as JSON-ready data."""
-        return [
-            {"name": name, "why": why, "count": count}
-            for (name, why), count in sorted(self.hidden.items(), key=lambda one: (-one[1], one[0]))
-        ]
+        return listed(self.hidden)
 
     def to_json(self, command: list[str], ending: Ending | None = None) -> dict[str, Any]:
         """All of it as JSON-ready data.
