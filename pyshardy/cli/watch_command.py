@@ -120,6 +120,9 @@ def _check(arguments: argparse.Namespace) -> None:
         find_hardware(arguments.hardware)
     if arguments.compiler is not None:
         compiler_name(with_chip(arguments.compiler, arguments.hardware or ""))
+    if arguments.output is not None and not os.path.isdir(os.path.dirname(arguments.output) or "."):
+        needed = "a place that can be written to"
+        raise UsageError(f"writing {arguments.output}", got="no directory for it", needed=needed)
     if arguments.report is not None:
         try:
             os.makedirs(arguments.report, exist_ok=True)
@@ -215,7 +218,7 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
     if shown and arguments.report:
         lines[0] += f"; {os.path.join(arguments.report, 'index.html')} lists them"
     for name, count in sorted(session.again.items()):
-        lines.append(f"{name} was compiled {count + 1} times from the same text")
+        lines.append(f"{name} was compiled {count + 1} times, alike each time")
     lines += hidden_lines(session.others(), bool(arguments.only))
     if not ending.was_watched and not shown and not session.hidden:
         lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")

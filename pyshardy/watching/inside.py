@@ -131,8 +131,8 @@ def own_names(jax: Any) -> set[str]:
     Args:
         jax: The module `jax`.
     """
-    modules = [getattr(jax, part, None) for part in _PARTS]
-    return {name.removesuffix("_p") for module in modules for name in dir(module)} | _OTHERS
+    names = [name for part in _PARTS for name in dir(getattr(jax, part, None))]
+    return {name.removesuffix("_p") for name in names if len(name) > 1} | _OTHERS  # a function `f` is the user's
 
 
 class Watcher:

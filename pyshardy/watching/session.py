@@ -22,6 +22,8 @@ from pyshardy.watching.running import Compiled, Ending
 from pyshardy.watching.worker import Task, Worker
 
 _UNFIT = re.compile(r"[^\w.-]+")
+_PLACES = re.compile(rb"^#loc.*\n| loc\((?:#loc\d*|\"(?:[^\"\\]|\\.)*\"|unknown)\)", re.MULTILINE)
+"""Names and lines, which also tell from where a program was called."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Session:
         if compiled.hidden:
             self.hidden[compiled.name, compiled.hidden] += 1
             return
-        key = hashlib.sha256(content).digest()
+        key = hashlib.sha256(_PLACES.sub(b"", content)).digest()
         if key in self._known:
             self.again[self._known[key]] += 1
             return

@@ -11,7 +11,7 @@ import pytest
 
 from support.tables import column
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 MISSING = [name for name in ("nbclient", "ipykernel") if find_spec(name) is None]
 BEGIN = """
 import os
