@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "the compiler to ask, like tpu:v5e:2x4, cuda:h100 or cpu; none asks none (default: that of the chip)"
     parser.add_argument("--compiler", metavar="NAME", help=text)
     add_by_option(parser)
-    text = "write to FILE, rewritten with every program, instead of standard error"
+    text = "write to FILE, anew with every program, instead of standard error (- is standard output, as the script's)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="write JSON; needs --output")
     text = "write a page for every program, its StableHLO and index.html to DIR"
@@ -114,13 +114,13 @@ def _check(arguments: argparse.Namespace) -> None:
     from pyshardy.costing.chips import find_hardware
 
     if arguments.json and arguments.output is None:
-        needed = "--output FILE, as standard output is the script's"
+        needed = "--output FILE, or - to write behind the output of the script"
         raise UsageError("reading the command line", got="--json", needed=needed)
     if arguments.hardware is not None:
         find_hardware(arguments.hardware)
     if arguments.compiler is not None:
         compiler_name(with_chip(arguments.compiler, arguments.hardware or ""))
-    if arguments.output is not None and not os.path.isdir(os.path.dirname(arguments.output) or "."):
+    if arguments.output not in (None, "-") and not os.path.isdir(os.path.dirname(arguments.output) or "."):
         needed = "a place that can be written to"
         raise UsageError(f"writing {arguments.output}", got="no directory for it", needed=needed)
     if arguments.report is not None:
@@ -188,14 +188,17 @@ class _Speaker:
         from pyshardy.report.files import write_whole
 
         assert self.session is not None
-        if self.arguments.output is None:
-            _say(sys.stderr, text)
-        elif self.arguments.json:
-            data = self.session.to_json(list(self.command), ending)
-            write_whole(self.arguments.output, json_text(data).encode())
-        else:
+        output = self.arguments.output
+        stream = {None: sys.stderr, "-": sys.stdout}.get(output)
+        if self.arguments.json:
+            text = json_text(self.session.to_json(list(self.command), ending)) if ending or stream is None else ""
+        elif stream is None:
             self.texts.append(text)
-            write_whole(self.arguments.output, "".join(self.texts).encode())
+            text = "".join(self.texts)
+        if stream is None:
+            write_whole(output, text.encode())
+        else:
+            _say(stream, text)
 
 
 def _say(stream: TextIO, text: str) -> None:

@@ -17,7 +17,7 @@ def test_wrong_options_are_refused_before_the_script_runs(cli: Cli, tmp_path: Pa
         return found
 
     assert refused("--json").err == (
-        "error: reading the command line: got --json, needed --output FILE, as standard output is the script's\n"
+        "error: reading the command line: got --json, needed --output FILE, or - to write behind the output of the script\n"
     )
     assert "got 'v99', needed one of a100" in refused("--chip", "v99").err
     assert "got 'gpu', needed tpu:v5e:2x4" in refused("--compiler", "gpu").err
