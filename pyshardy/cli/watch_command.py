@@ -232,8 +232,9 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
     elif ending.stopped:
         lines.append("the script was ended before the last of these ran, as was asked for")
     elif arguments.stop_after or arguments.dry:
+        how = f"with status {ending.status}" if ending.status else "by itself"
         lines.append(
-            "the script ended by itself: fewer programs were shown than it was to be ended after"
+            f"the script ended {how}: fewer programs were shown than it was to be ended after"
             if ending.was_watched or not shown
             else f"the script was not ended, as JAX did not load the watcher: {_UNWATCHED}"
         )

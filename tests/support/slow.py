@@ -136,6 +136,10 @@ SLOW = (
     "unit/test_large_meshes.py::test_as_many_as_there_may_be_are_listed",
     "unit/test_partitioning.py::test_importing_the_package_does_not_import_jax",
     "unit/test_programs.py",
+    "unit/test_notebook.py::test_a_cell_shows_the_programs_that_are_compiled_in_it",
+    "unit/watching/test_parts.py::test_a_program_whose_compiler_refuses_is_shown_as_for_cpus",
+    "unit/watching/test_parts.py::test_a_worker_that_dies_or_hangs_is_replaced",
+    "unit/watching/test_watch.py",
 )
 """Folders, files, tests, and tests with one parameter."""
 

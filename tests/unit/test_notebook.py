@@ -7,8 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
+import pyshardy
 from support.tables import column
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +71,31 @@ def test_a_cell_shows_the_programs_that_are_compiled_in_it(monkeypatch: pytest.M
     assert printed(found["again"]).startswith("no program was compiled in this cell: ")
     assert "not shown, not asked for by --only: " in printed(found["chosen"])
     assert "unrecognized arguments: --colour" in str(found["wrong"]) and "not run" not in printed(found["wrong"])
+
+
+class Shell:
+    """What `%%sharding` uses of IPython's shell."""
+
+    def __init__(self) -> None:
+        self.magics: dict[str, Any] = {}
+
+    def register_magic_function(self, function: Any, kind: str, name: str) -> None:
+        self.magics[f"{kind} {name}"] = function
+
+    def run_cell(self, cell: str, store_history: bool) -> None:
+        assert not store_history
+        exec(cell, {})
+
+
+@pytest.mark.skipif(bool(MISSING), reason="needs nbclient and ipykernel, which `make test` installs")
+def test_the_dumps_of_the_user_go_where_they_went_before(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = Shell()
+    pyshardy.load_ipython_extension(shell)
+    before = jax.config.read("jax_dump_ir_to")
+    shell.magics["cell sharding"]("", "import jax\njax.jit(lambda x: x * 3 + 1)(1.5)\nprint('mine')")
+    found = capsys.readouterr().out
+    assert found.startswith("mine\nnot shown, on one device: ") and "jit__lambda" in found
+    assert jax.config.read("jax_dump_ir_to") == before
+    with pytest.raises(ZeroDivisionError):
+        shell.magics["cell sharding"]("", "1 / 0")
+    assert jax.config.read("jax_dump_ir_to") == before

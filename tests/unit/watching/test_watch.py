@@ -71,7 +71,7 @@ def test_it_is_ended_before_the_second_program(tmp_path: Path) -> None:
 
 def test_a_script_that_ends_earlier_says_so(tmp_path: Path) -> None:
     found = watch(tmp_path, TRAIN, "--devices", "8", "--stop-after", "9", "--only", "init")
-    assert found.returncode == 3 and "fewer programs were shown" in found.stderr
+    assert found.returncode == 3 and "the script ended with status 3: fewer programs were shown" in found.stderr
 
 
 def test_json_and_pages(tmp_path: Path) -> None:
