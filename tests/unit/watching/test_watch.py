@@ -172,3 +172,17 @@ def test_a_signal_is_handed_on(tmp_path: Path) -> None:
         _, said = child.communicate(timeout=60)
     assert child.returncode == 128 + signal.SIGTERM
     assert b"no program is shown" in said and b"Traceback" not in said
+
+
+def test_ctrl_c_ends_the_script_as_it_likes(tmp_path: Path) -> None:
+    script = "import sys, time\ntry:\n    print('here', flush=True)\n    time.sleep(100)\nexcept KeyboardInterrupt:\n    sys.exit(5)"
+    (tmp_path / "train.py").write_text(script)
+    command = [sys.executable, "-m", "pyshardy", "watch", "train.py"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"here\n"
+        os.killpg(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 5
+    assert b"no program is shown" in said and b"Traceback" not in said
