@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from pyshardy.cli.cost_command import add_by_option
 from pyshardy.cli.numbers import number_argument, seconds_argument
 from pyshardy.cli.printing import PLAIN_SIGNS, can_show_signs, json_text
-from pyshardy.errors import UsageError
+from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
     from pyshardy.watching.running import Ending
@@ -69,7 +69,6 @@ def watch(arguments: argparse.Namespace) -> int:
 
     Raises:
         UsageError: Options contradict each other, or the script cannot be started.
-        ShardyError: The output or a page cannot be written.
     """
     from pyshardy.watching.inside import Request
     from pyshardy.watching.running import command_of, run
@@ -98,9 +97,17 @@ def watch(arguments: argparse.Namespace) -> int:
     speaker.session = session
     try:
         ending = run(command, request, os.environ, session.see)
-    finally:
+        if session.waiting and sys.stderr.isatty():
+            _say(sys.stderr, f"pyshardy: the script has ended; programs left to analyse: {session.waiting}\n")
+    except BaseException:
         session.finish()
-    speaker.end(ending)
+        raise
+    try:
+        session.finish()
+        speaker.end(ending)
+    except ShardyError as error:  # what the script returned counts
+        print(f"error: {error}", file=sys.stderr)
+        return ending.status or 1
     return ending.status
 
 

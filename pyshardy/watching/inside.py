@@ -164,16 +164,16 @@ class Watcher:
 
     def configure(self) -> None:
         """Set what the request needs of JAX."""
-        config = self._jax.config
-        config.update("jax_include_debug_info_in_dumps", True)
-        config.update("jax_dump_ir_modes", "stablehlo")
+        wanted: dict[str, Any] = {"jax_include_debug_info_in_dumps": True, "jax_dump_ir_modes": "stablehlo"}
         if self._request.devices:
-            config.update("jax_platforms", "cpu")
-            config.update("jax_num_cpu_devices", self._request.devices)
-        if self._request.stop_after and not config.jax_compilation_cache_dir:
+            wanted |= {"jax_platforms": "cpu", "jax_num_cpu_devices": self._request.devices}
+        if self._request.stop_after and not self._jax.config.jax_compilation_cache_dir:
             # with a cache, JAX reports an event between the dump and the compilation; nothing is kept in it
-            config.update("jax_compilation_cache_dir", str(Path(self._request.folder) / "cache"))
-            config.update("jax_persistent_cache_min_compile_time_secs", 1e9)
+            cache = str(Path(self._request.folder) / "cache")
+            wanted |= {"jax_compilation_cache_dir": cache, "jax_persistent_cache_min_compile_time_secs": 1e9}
+        for name, value in wanted.items():
+            with suppress(AttributeError):  # versions of JAX without it
+                self._jax.config.update(name, value)
         os.register_at_fork(after_in_child=self._begin)
 
     def look(self, event: str, *_: Any, **__: Any) -> None:
@@ -217,7 +217,7 @@ class Watcher:
         device = jax.local_devices()[0]
         self._say(
             file=str(path), name=head.name, devices=head.devices, hidden=hidden, process=jax.process_index(),
-            platform=device.platform, kind=device.device_kind, stops=is_enough,
+            platform=device.platform, kind=device.device_kind, stops=is_enough, jax=jax.__version__,
         )  # fmt: skip
         return is_enough
 

@@ -48,6 +48,7 @@ class Compiled:
         platform: The platform of the devices, such as "gpu"; empty if unknown.
         kind: What JAX calls the devices; empty if unknown.
         stops: Whether the script was ended before this program ran.
+        jax: The version of the script's JAX; empty if unknown.
     """
 
     file: str
@@ -58,6 +59,7 @@ class Compiled:
     platform: str = ""
     kind: str = ""
     stops: bool = False
+    jax: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,11 @@ def run(
             raise UsageError(
                 _DOING, got=f"{command[0]}: {reason}", needed="a script or a command that can be run"
             ) from error
-        return _Watch(child, request, see).to_the_end()
+        try:
+            return _Watch(child, request, see).to_the_end()
+        except BaseException:  # the script goes on to its end all the same
+            child.wait()
+            raise
 
 
 def _environment(folder: Path, request: Request, given: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -70,13 +71,19 @@ class Found:
         return facts | self.data
 
 
+def _other_version(script: str) -> str:
+    """A word on the versions of JAX if the script has another one, whose programs may not be readable here."""
+    own = version("jax")
+    return f"\n  the script runs jax {script}, and pyshardy jax {own}" if script and script != own else ""
+
+
 class Session:
     """Analyses programs in the order in which they come, beside the script.
 
     Args:
         task: How programs are analysed; the file, the name and the devices are those of each program.
         tell: Is called with every program once it is analysed.
-        report: The directory for pages; empty for none.
+        report: The directory for pages, which exists; empty for none.
         timeout_s: The most seconds for a program.
     """
 
@@ -113,6 +120,11 @@ class Session:
         path = Path(self._folder.name) / f"{number}.mlir"
         path.write_bytes(content)
         self._waiting.put((found, path))
+
+    @property
+    def waiting(self) -> int:
+        """The number of programs that are not analysed yet."""
+        return sum(self._versions.values()) - len(self.found)
 
     def finish(self) -> None:
         """Wait until all programs are analysed.
@@ -169,7 +181,6 @@ class Session:
         stem = f"{found.number:02d}-{_UNFIT.sub('_', compiled.name)}"
         page = f"{stem}.html" if self._report is not None else ""
         if self._report is not None:
-            self._report.mkdir(parents=True, exist_ok=True)
             write_whole(self._report / f"{stem}.mlir", path.read_bytes())
         task = replace(
             self._task, file=str(path), name=found.title, platform=compiled.platform, kind=compiled.kind,
@@ -178,7 +189,7 @@ class Session:
         try:
             answer = self._worker.ask(task)
         except ShardyError as error:
-            return replace(found, error=str(error))
+            return replace(found, error=f"{error}{_other_version(compiled.jax)}")
         finally:
             path.unlink()
         before = self._inputs.get(compiled.name)

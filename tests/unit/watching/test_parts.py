@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from pyshardy.watching.index import index_page
 from pyshardy.watching.inside import Request, Watcher, head_of, is_named, why_hidden
 from pyshardy.watching.names import changes, lost_names
 from pyshardy.watching.running import Compiled, command_of
-from pyshardy.watching.session import Found
+from pyshardy.watching.session import Found, Session
 from pyshardy.watching.worker import Task, Worker
 
 NEEDED = "a script, like train.py --steps 3, or a command behind --, like -- python -m trainer"
@@ -124,6 +125,7 @@ class FakeJax:
             update=self.values.__setitem__, read=self.values.get, jax_compilation_cache_dir=None
         )
         self.numpy = SimpleNamespace(add=None)
+        self.__version__ = "0.0.1"
 
     def local_devices(self) -> list[Any]:
         return [SimpleNamespace(platform="cpu", device_kind="cpu")]
@@ -165,6 +167,28 @@ def test_a_fault_of_the_watcher_does_not_reach_the_script(tmp_path: Path) -> Non
     jax.process_index = None  # type: ignore[assignment, method-assign]
     watcher.look("/jax/any")
     assert "not callable" in events(tmp_path)
+
+
+def test_a_script_with_another_jax_is_named(tmp_path: Path) -> None:
+    told: list[Found] = []
+    (tmp_path / "pages").mkdir()
+    session = Session(Task("", "", WISHES), told.append, str(tmp_path / "pages"))
+    session.see(Compiled("", "jit_bad", 8, "", jax="0.0.1"), b"no MLIR")
+    session.see(Compiled("", "jit_bad", 8, "", jax=version("jax")), b"no MLIR either")
+    session.see(Compiled("", "jit_bad", 8, "on one device"), b"")
+    session.finish()
+    assert told[0].error.endswith(f"\n  the script runs jax 0.0.1, and pyshardy jax {version('jax')}")
+    assert [one.title for one in told] == ["jit_bad", "jit_bad (2)"] and "runs jax" not in told[1].error
+    assert session.others() == [{"name": "jit_bad", "why": "on one device", "count": 1}] and session.waiting == 0
+    assert (tmp_path / "pages" / "01-jit_bad.mlir").read_bytes() == b"no MLIR"
+
+
+def test_what_cannot_be_written_is_said_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "pages").touch()
+    session = Session(Task("", "", WISHES), lambda found: None, str(tmp_path / "pages" / "inside"))
+    session.see(Compiled("", "jit_step", 8, ""), STEP.encode())
+    with pytest.raises(UsageError, match="got not a directory"):
+        session.finish()
 
 
 def test_a_worker_that_dies_or_hangs_is_replaced(tmp_path: Path) -> None:

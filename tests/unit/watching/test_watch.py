@@ -135,8 +135,8 @@ def test_process_0_speaks(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     both = f"{sys.executable} two.py {port} 1 & {sys.executable} two.py {port} 0; wait"
     found = watch(tmp_path, "", "--devices", "4", "-o", "out.txt", launcher=("--", "sh", "-c", both))
-    said = [line for line in found.stdout.splitlines() if line.startswith("process")]
-    assert sorted(said) == ["process 0 1240.0", "process 1 1240.0"]
+    assert (found.returncode, found.stderr) == (0, "")
+    assert [(tmp_path / f"{number}.txt").read_text() for number in range(2)] == ["1240.0", "1240.0"]
     assert re.findall(r"─── pyshardy: (.*) ───", (tmp_path / "out.txt").read_text()) == ["jit_total, 8 devices"]
 
 
@@ -145,6 +145,13 @@ def test_the_users_own_dumps_are_still_written(tmp_path: Path, monkeypatch: pyte
     found = watch(tmp_path, TRAIN, "--devices", "8")
     assert "pyshardy: 2 programs shown" in found.stderr
     assert len(list((tmp_path / "mine").glob("*_jit_train_step_compile.mlir"))) == 1
+
+
+def test_a_file_that_cannot_be_written_does_not_hide_the_status(tmp_path: Path) -> None:
+    script = "import shutil\nshutil.rmtree('pages')\n" + TRAIN
+    found = watch(tmp_path, script, "--devices", "8", "--report", "pages")
+    assert (found.returncode, found.stdout.startswith("step 0\n")) == (3, True)
+    assert found.stderr.splitlines()[-1].startswith("error: writing pages/01-jit_init.mlir: got no such file")
 
 
 def test_a_script_that_does_not_end_when_asked_is_ended(
