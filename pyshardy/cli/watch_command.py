@@ -187,9 +187,13 @@ class _Speaker:
 
     def end(self, ending: Ending) -> None:
         """Say what the script did otherwise."""
+        from pyshardy.report.printing import Page, plain_text
+        from pyshardy.watching.index import overview
+
         assert self.session is not None
         lines = _last_lines(self.session, ending, self.arguments)
-        self._write("".join(f"pyshardy: {line}\n" for line in lines), ending)
+        table = plain_text(Page(overview(self.session.found).lines), self.width)
+        self._write(f"{table}\n" * bool(table) + "".join(f"pyshardy: {line}\n" for line in lines), ending)
 
     def _write(self, text: str, ending: Ending | None = None) -> None:
         from pyshardy.report.files import write_whole

@@ -167,7 +167,7 @@ def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind:
     ... }'''
     >>> found = analyse(text, "jit_tanh", Wishes(hardware="h100", compiler="none"))
     >>> str(found.propagation.outputs[0].sharding), found.cost.estimate.hardware
-    ('<@mesh, [{"x"}]>', 'H100 SXM')
+    ('<@mesh, [{"x"}]>', 'NVIDIA H100 SXM')
     """
     module = load_content(content, name, needs_tilings=False)
     hardware = wishes.hardware or chip_of(kind)
@@ -183,6 +183,8 @@ def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind:
             raise
         notes.append(f"as XLA for CPUs, because {compiler} was asked in vain: {_one_line(error)}")
         propagation = propagate(module, compiler="none")
+    if devices > 1 and not propagation.meshes:
+        notes.append(f"it runs on {devices} devices, and all of them do the same: nothing in it is sharded")
     notes += lost_names(one.name for one in propagation.inputs)
     estimate = None
     try:

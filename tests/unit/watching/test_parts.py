@@ -110,6 +110,14 @@ def test_a_program_whose_compiler_refuses_is_shown_as_for_cpus() -> None:
     assert f"note: {note[:60]}" in str(found)
 
 
+def test_a_program_on_several_devices_that_shards_nothing_says_so() -> None:
+    text = STEP.replace('  sdy.mesh @mesh = <["x"=8]>\n', "").replace(
+        ' {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}', ""
+    )
+    found = analyse(text.encode(), "jit_step", Wishes(compiler="none"))
+    assert found.notes == ("it runs on 8 devices, and all of them do the same: nothing in it is sharded",)
+
+
 def test_the_page_of_programs_escapes_their_names() -> None:
     bad = Found(1, Compiled("", "jit_<b>", 8, ""), 1, error="got <x>")
     page = index_page([bad], [{"name": "jit_&", "why": "on one device", "count": 2}]).decode()

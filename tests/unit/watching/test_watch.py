@@ -53,6 +53,8 @@ def test_every_program_is_shown_and_the_script_is_untouched(tmp_path: Path) -> N
     assert f"train.py:{PRODUCT_LINE}" in column(second, "collectives (estimated by the formula model)", "source")
     assert "estimated cost on 8 x TPU v5e" in second
     assert "pyshardy: 2 programs shown\npyshardy: not shown, on one device: " in second
+    assert column(second, "programs of the script (estimated)", "program") == ["jit_init", "jit_train_step"]
+    assert column(second, "programs of the script (estimated)", "costliest line") == ["", f"train.py:{PRODUCT_LINE}"]
 
 
 def test_a_dry_run_ends_before_the_program_runs(tmp_path: Path) -> None:
