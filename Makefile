@@ -45,11 +45,13 @@ performance-page: $(COMPILED)/.tested  ## write docs/performance.md anew
 	cd $(COMPILED) && .venv/bin/python -m benchmarks.page --interpreted $(CURDIR)
 	cp $(COMPILED)/docs/performance.md docs/
 
-campaign: $(VENV)/.tested  ## the long campaigns: all cases of all tests; against the reference, against XLA's dumps, and eight devices against one
-	PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q
-	$(BIN)/python -m tests.differential.campaign
-	PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign
-	PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign
+campaign: $(VENV)/.tested  ## the long campaigns, once before a release, with fixed seeds: all cases of all tests; against the reference, against XLA's dumps, and eight devices against one
+	@failed=; for run in "env PYSHARDY_ALL_TESTS=1 $(BIN)/pytest -n auto --dist worksteal -q" \
+	    "$(BIN)/python -m tests.differential.campaign" \
+	    "env PYTHONPATH=tests $(BIN)/python -m tests.differential.xla_campaign" \
+	    "env PYTHONPATH=tests $(BIN)/python -m tests.end_to_end.numbers_campaign"; \
+	do echo "== $$run"; $$run || failed="$$failed\n  $$run"; done; \
+	if [ -n "$$failed" ]; then printf "found differences:$$failed\n"; exit 1; fi
 
 fuzz: $(VENV)/.tested  ## hostile programs: mutated texts and bytecodes, random programs by numbers; findings in build/fuzz
 	PYTHONPATH=tests $(BIN)/python -m tests.fuzz.campaign $(FUZZ)

@@ -150,13 +150,13 @@ def cost(
     part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
         described = cost_program(part.module.root, part.meshes, part.before.name)
-        chip = chip or find_hardware(_chip_of(part))
+        chip = chip or find_hardware(chip_of(part))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         found = estimate(described, topology, model)
         return Cost(found, part, part.warnings, part.speaker, partial(costs_by, described, topology, model))
 
 
-def _chip_of(result: Partition) -> str:
+def chip_of(result: Partition) -> str:
     """The chip of the compiler that was asked; else the usual one."""
     return (result.answer.target.chip if result.answer is not None else "") or "v5p"
 

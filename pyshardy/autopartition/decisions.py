@@ -14,7 +14,7 @@ def decisions(space: Space, assignment: Assignment) -> Iterator[tuple[str, Assig
     """Every decision in words, with the assignment without it. A decision is one axis on one class of dimensions."""
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for group, dims in enumerate(assignment):
-        if not space.is_free(group):
+        if not space.groups[group].is_free:
             continue
         for dim, axes in enumerate(dims):
             number = space.class_of.get((group, dim), -1 - group)

@@ -248,7 +248,7 @@ class Explorer:
     def _perturbed(self, assignment: Assignment) -> Assignment:
         """The assignment after two to four random moves."""
         space = self.space
-        free = [number for number in range(len(space.groups)) if space.is_free(number) and space.groups[number].shape]
+        free = [number for number, group in enumerate(space.groups) if group.is_free and group.shape]
         if not free or not space.axes:
             return assignment
         for _ in range(self._random.randint(2, 4)):

@@ -23,7 +23,7 @@ def put(space: Space, assignment: Assignment, axis: str, places: Sequence[tuple[
     """
     changes: dict[int, Dims] = {}
     for group, dim in places:
-        if group in changes or not space.is_free(group):
+        if group in changes or not space.groups[group].is_free:
             continue
         rest = _without(assignment[group], axis)
         dims = tuple((*axes, axis) if place == dim else axes for place, axes in enumerate(rest))
@@ -34,7 +34,9 @@ def put(space: Space, assignment: Assignment, axis: str, places: Sequence[tuple[
 
 def take(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]) -> Assignment:
     """Remove an axis from groups."""
-    return with_dims(assignment, {group: _without(assignment[group], axis) for group in groups if space.is_free(group)})
+    return with_dims(
+        assignment, {group: _without(assignment[group], axis) for group in groups if space.groups[group].is_free}
+    )
 
 
 def put_on_class(space: Space, assignment: Assignment, axis: str, number: int) -> Assignment:
@@ -55,7 +57,7 @@ def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]
     changes: dict[int, Dims] = {}
     for group in groups:
         dims = assignment[group]
-        if not space.is_free(group) or any(axis in axes for axes in dims):
+        if not space.groups[group].is_free or any(axis in axes for axes in dims):
             continue
         shape = space.groups[group].shape
         order = sorted(range(len(dims)), key=lambda dim: (bool(dims[dim]) is not on_top, -shape[dim], dim))
@@ -81,7 +83,7 @@ def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups:
         dims = assignment[group]
         used = {axis for one in dims for axis in one}
         shape = space.groups[group].shape
-        if not space.is_free(group) or not shape:
+        if not space.groups[group].is_free or not shape:
             continue
         whole = [dim for dim in range(len(dims)) if not dims[dim]] or list(range(len(dims)))
         for dim in sorted(whole, key=lambda dim: (-shape[dim], dim)):
@@ -214,7 +216,7 @@ def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
             changes = {
                 group: tuple(tuple(swap.get(axis, axis) for axis in axes) for axes in dims)
                 for group, dims in enumerate(assignment)
-                if space.is_free(group)
+                if space.groups[group].is_free
             }
             yield with_dims(assignment, {group: dims for group, dims in changes.items() if space.fits(group, dims)})
 
@@ -222,7 +224,7 @@ def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
 def small_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
     """Moves of one group of inputs, or of parameters with their optimizer state."""
     for group in sorted(range(len(space.groups)), key=lambda one: -_size(space, one)):
-        if not space.is_free(group):
+        if not space.groups[group].is_free:
             continue
         for groups in together(space, group):
             for axis, _ in space.axes:

@@ -134,7 +134,7 @@ def annotations_of(space: Space, assignment: Assignment) -> dict[str, Dims]:
     return {
         space.problem.inputs[member].name: dims
         for group, dims in zip(space.groups, assignment)
-        if group.fixed is None
+        if group.is_free
         for member in group.members
     }
 

@@ -8,12 +8,12 @@ not grow with the number of layers.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from pyshardy.autopartition.problem import OutputFact, Problem
+from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.uses import DimUnion, is_updated_alone, used_alike
 from pyshardy.core.alike import common, general
 from pyshardy.core.sharding import TensorSharding
@@ -21,6 +21,7 @@ from pyshardy.core.sharding import TensorSharding
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _HEAD: Final = re.compile(r"[^\[.]*")
 _RESULT: Final = re.compile(r"result(\[\d+\])?")
+_ALL: Final = "result"
 
 Dims = tuple[tuple[str, ...], ...]
 """Per dimension the names of its mesh axes, major to minor."""
@@ -52,6 +53,11 @@ class InputGroup(NamedTuple):
     is_donated: bool
     fixed: TensorSharding | None
     twin: int | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the search finds their sharding."""
+        return self.fixed is None
 
 
 class DimClass(NamedTuple):
@@ -141,10 +147,6 @@ class Space:
         mesh = self.problem.mesh
         return prod(axis.length(mesh) for dim in fixed.dims for axis in dim.axes)
 
-    def is_free(self, group: int) -> bool:
-        """Whether the search finds the sharding of a group."""
-        return self.groups[group].fixed is None
-
 
 def are_equal_shards(shape: Sequence[int], dims: Dims, sizes: Mapping[str, int]) -> bool:
     """Whether axes are used once each, and cut a tensor into shards of equal size.
@@ -173,7 +175,8 @@ def with_dims(assignment: Assignment, changes: Mapping[int, Dims]) -> Assignment
 
 
 def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
-    ties = _ties(problem)
+    donated = [place for place, fact in enumerate(problem.inputs) if fact.is_donated]
+    ties = ties_of(problem.inputs, problem.outputs, donated)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
         key = (general(fact.name), fact.shape, fact.element, fact.sharding, place in ties)
@@ -260,26 +263,54 @@ def _head(name: str) -> str:
     return match.group() if match else ""
 
 
-def _ties(problem: Problem) -> dict[int, int]:
-    """By input the output that replaces it in the next step, for arguments and results that are the same trees."""
-    inputs: dict[str, dict[str, tuple[int, object]]] = {}
-    for place, fact in enumerate(problem.inputs):
+class Leaf(Protocol):
+    """A named array among the arguments or results of a program."""
+
+    @property
+    def name(self) -> str:
+        """Its path in the user's program."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of its dimensions."""
+        ...
+
+    @property
+    def element(self) -> str:
+        """MLIR's text of the element type."""
+        ...
+
+
+def ties_of(inputs: Sequence[Leaf], outputs: Sequence[Leaf], donated: Collection[int]) -> dict[int, int]:
+    """By input the output that replaces it in the next step, for arguments and results that are the same trees.
+
+    Args:
+        inputs: The inputs.
+        outputs: The outputs.
+        donated: The positions of inputs that are donated. An argument that is no tree replaces a result only then.
+    """
+    arguments: dict[str, dict[str, tuple[int, object]]] = {}
+    for place, fact in enumerate(inputs):
         head = _head(fact.name)
-        inputs.setdefault(head, {})[fact.name[len(head) :]] = place, (fact.shape, fact.element)
-    outputs: dict[str, dict[str, tuple[int, object]]] = {}
-    for place, one in enumerate(problem.outputs):
-        head = _result_head(one)
-        outputs.setdefault(head, {})[one.name[len(head) :]] = place, (one.shape, one.element)
+        arguments.setdefault(head, {})[fact.name[len(head) :]] = place, (fact.shape, fact.element)
+    results: dict[str, dict[str, tuple[int, object]]] = {}
+    for place, one in enumerate(outputs):
+        head = _result_head(one.name)
+        results.setdefault(head, {})[one.name[len(head) :]] = place, (one.shape, one.element)
+    whole: dict[str, tuple[int, object]] = {
+        one.name.removeprefix(_ALL): (place, (one.shape, one.element)) for place, one in enumerate(outputs)
+    }
+    results.setdefault(_ALL, whole)  # behind the others: a list that is all that the function returns
     found: dict[int, int] = {}
     used: set[str] = set()
-    for results in outputs.values():
-        for head, arguments in inputs.items():
-            if head in used or not _is_same_tree(arguments, results):
+    for leaves in results.values():
+        for head, given in arguments.items():
+            if head in used or not _is_same_tree(given, leaves):
                 continue
-            donated = all(problem.inputs[place].is_donated for place, _ in arguments.values())
-            if donated or any(arguments):
+            if any(given) or all(place in donated for place, _ in given.values()):
                 used.add(head)
-                found.update((place, results[tail][0]) for tail, (place, _) in arguments.items() if tail in results)
+                found.update((place, leaves[tail][0]) for tail, (place, _) in given.items() if tail in leaves)
                 break
     return found
 
@@ -291,10 +322,10 @@ def _is_same_tree(arguments: Mapping[str, tuple[int, object]], results: Mapping[
     )  # fmt: skip
 
 
-def _result_head(fact: OutputFact) -> str:
+def _result_head(name: str) -> str:
     """`result`, or `result[0]` where the function returns several."""
-    match = _RESULT.match(fact.name)
-    return match.group() if match else fact.name
+    match = _RESULT.match(name)
+    return match.group() if match else name
 
 
 def _find_classes(groups: Sequence[InputGroup], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:

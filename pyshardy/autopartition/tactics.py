@@ -74,7 +74,9 @@ class _Tactics:
         """One or two inputs along their first dimensions, inputs other than weights first: edges, nodes, images."""
         space, of_weights = self.space, set(weights(self.space))
         data = [
-            group for group, one in enumerate(space.groups) if one.shape and not one.outputs and space.is_free(group)
+            group
+            for group, one in enumerate(space.groups)
+            if one.shape and not one.outputs and space.groups[group].is_free
         ]
         data = sorted(data, key=lambda group: (group in of_weights, group))[:_MOST_INPUTS]
         for count in (1, 2):

@@ -13,6 +13,7 @@ from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.confirm_command import add_options as add_confirm_options
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
+from pyshardy.cli.doctor_command import add_options as add_doctor_options
 from pyshardy.cli.numbers import number_argument
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
@@ -109,6 +110,12 @@ def _add_confirm(commands: Any) -> None:
     _add_propagation_options(confirm)
 
 
+def _add_doctor(commands: Any) -> None:
+    doctor = _command(commands, "doctor", "find what costs most, and try what mends it: at most three findings")
+    add_doctor_options(doctor)
+    _add_propagation_options(doctor)
+
+
 def _add_report(commands: Any) -> None:
     report = _command(commands, "report", "write a page: one HTML file that needs no network")
     add_report_options(report)
@@ -163,6 +170,7 @@ _COMMANDS = (
     _add_partition,
     _add_cost,
     _add_confirm,
+    _add_doctor,
     _add_report,
     _add_search,
     _add_run,

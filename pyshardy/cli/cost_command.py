@@ -12,6 +12,18 @@ from pyshardy.errors import UsageError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
+    add_hardware_options(parser)
+    add_by_option(parser)
+
+
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """The option that sums the time of an estimate."""
+    text = "sum the time by the scopes of the model or by source lines, too"
+    parser.add_argument("--by", choices=("scope", "line"), help=text)
+
+
+def add_hardware_options(parser: argparse.ArgumentParser) -> None:
+    """The options of all commands that price programs."""
     text = "the chip (h100, v5p, ...), or a TOML file that describes one (default: that of --compiler, or v5p)"
     parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
     text = "the networks of mesh axes, like data=dcn (default: from the inside out)"
@@ -21,13 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     text = "the prices of collectives (default formula)"
     parser.add_argument("--collectives", choices=("formula", "measured", "xla"), default="formula", help=text)
-    add_by_option(parser)
-
-
-def add_by_option(parser: argparse.ArgumentParser) -> None:
-    """The option that sums the time of an estimate."""
-    text = "sum the time by the scopes of the model or by source lines, too"
-    parser.add_argument("--by", choices=("scope", "line"), help=text)
 
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:

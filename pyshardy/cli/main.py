@@ -8,6 +8,7 @@ pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 pyshardy confirm model.mlir --compiler tpu:v5e:2x4
+pyshardy doctor model.mlir --hardware h100
 pyshardy report model.mlir -o report.html
 pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
 pyshardy watch train.py --steps 3
@@ -165,6 +166,20 @@ def _confirm(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     else:
         print_tables(found.tables())
     return 1 if found.fits is False else 0
+
+
+def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.doctor_command import diagnose
+    from pyshardy.report.files import write_whole
+
+    found = diagnose(_load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.patch is not None:
+        write_whole(arguments.patch, found.patch.encode())
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables())
+    return 1 if found.findings else 0
 
 
 def _search(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -346,6 +361,7 @@ _COMMANDS = {
     "partition": _partition,
     "cost": _cost,
     "confirm": _confirm,
+    "doctor": _doctor,
     "report": _report,
     "search": _search,
     "run": _run,

@@ -7,8 +7,7 @@ import math
 import re
 from typing import Any
 
-from pyshardy.cli.cost_command import add_options as add_cost_options
-from pyshardy.cli.cost_command import parse_networks, parse_shape, parse_sizes
+from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
 from pyshardy.errors import UsageError
 from pyshardy.report.files import write_whole
 
@@ -28,7 +27,7 @@ _READING = "reading the command line"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
-    add_cost_options(parser)
+    add_hardware_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
     parser.add_argument("--devices", metavar="N", help="instead of --mesh: also choose a mesh, of this many devices")

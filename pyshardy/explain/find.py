@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from math import prod
 from pathlib import PurePath
 
 from pyshardy.core.scopes import scope_path
@@ -20,6 +21,8 @@ _NEEDED = "an argument, a result, FILE:LINE, a name scope or an op of the progra
 
 def find_values(subject: Subject, wanted: str) -> list[int]:
     """The values that a text names: one argument or result, or the results of all ops of a line, scope or name.
+
+    Of a line, those with most elements come first.
 
     Args:
         subject: The program.
@@ -42,7 +45,7 @@ def find_values(subject: Subject, wanted: str) -> list[int]:
         if subject.program.shapes[value] is not None
     ]
     if found:
-        return found
+        return sorted(found, key=lambda value: -prod(subject.program.shapes[value] or ())) if line else found
     raise UsageError(_DOING, got=f"'{wanted}'", needed=_NEEDED, hint=", ".join(nearest(subject, wanted)) or None)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size
@@ -31,6 +32,20 @@ from pyshardy.propagation.trace import GROUP, MAIN_RESULT
 from pyshardy.rules.rule import factor_symbol
 
 
+class Place(NamedTuple):
+    """Where values are in the program.
+
+    Attributes:
+        name: A text as for `Why.explain`.
+        shape: Their shape; None for any.
+        lines: Files and lines, one of which is that of the op that computes them; none for any.
+    """
+
+    name: str
+    shape: tuple[int, ...] | None = None
+    lines: tuple[tuple[str, int], ...] = ()
+
+
 class Why:
     """Explains the values of one program.
 
@@ -43,19 +58,31 @@ class Why:
         self.names = Names(subject)
         self.history = History(subject)
 
-    def explain(self, wanted: str, details: bool = False) -> Explanation:
+    def explain(self, wanted: str, details: bool = False, places: Iterable[Place] = ()) -> Explanation:
         """The explanation of the values that a text names.
 
         Args:
             wanted: The path of an argument, a result, `FILE:LINE`, a name scope or an op.
             details: Whether sentences name rules, factors, strategies and priorities.
+            places: What to explain instead; the text is then only what was asked.
 
         Raises:
             UsageError: Nothing has that name.
         """
-        values = find_values(self.subject, wanted)
+        values = [
+            value
+            for place in (*places,) or (Place(wanted),)
+            for value in find_values(self.subject, place.name)
+            if self._is_at(value, place)
+        ]
         stories = tuple(map(self.story, values))
         return Explanation(wanted, stories, details, self._openings(values, stories))
+
+    def _is_at(self, value: int, place: Place) -> bool:
+        if place.shape is not None and self.subject.program.shapes[value] != place.shape:
+            return False
+        label = self.names.label(self.subject.program.owners[value]) if place.lines else None
+        return label is None or (label.file, label.line) in place.lines
 
     def _openings(self, values: Sequence[int], stories: Sequence[ValueStory]) -> tuple[Opening, ...]:
         """What opens the closed dimensions of some values, once per annotation."""

@@ -87,7 +87,7 @@ def hint_for(
         now: Its current cost.
         trial_of: The cost with another annotation; None if that is no better.
     """
-    edits = list(filter(_can_be_written, dict.fromkeys(_edits(why, found, before))))[:MOST_TRIES]
+    edits = list(edits_for(why, found, before))[:MOST_TRIES]
     tried = [(edit, trial) for edit in edits if (trial := trial_of(edit)) is not None]
     if not tried:
         return None
@@ -105,6 +105,17 @@ def work_of(root: Op) -> float:
             counts = [sqrt(counts[0] * prod(sizes))]
         work += sum(counts)
     return work
+
+
+def edits_for(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:
+    """The annotations that affect a collective, each otherwise: freed, or as an op needs it.
+
+    Args:
+        why: Explains the values of the propagated program.
+        found: The collective with its causes.
+        before: The program as the user gave it.
+    """
+    return filter(_can_be_written, dict.fromkeys(_edits(why, found, before)))
 
 
 def _edits(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:

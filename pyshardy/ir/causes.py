@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from pyshardy.ir.strings import location_name, named_location
@@ -24,6 +25,7 @@ BORDERS = "borders"
 """The name of the parts of shards that devices send because windows overlap them."""
 _WHAT = "|".join(("reshard", BORDERS, *REDUCTIONS.values(), OTHER_REDUCTION))
 _CAUSE = re.compile(rf"(?:(.*)/)?((?:{_WHAT}) of (?:operand|result)(?: \d+)? of [^/]+)")
+_PART_OF_CAUSE = re.compile(rf"(?:{_WHAT}) of (?:operand|result)")
 
 
 def with_cause(location: Any, cause: str) -> Any:
@@ -32,13 +34,13 @@ def with_cause(location: Any, cause: str) -> Any:
     return named_location(cause if name is None else f"{name}/{cause}", location)
 
 
-def _names(location: Any) -> list[str]:
-    """The quoted strings in a location that are not file names.
+def _names(text: str) -> Iterator[str]:
+    """The quoted strings in a location that are not file names, one by one: with the calls that led there it is long.
 
-    >>> _names('loc(fused["a"("f.py":3:4), "-":5:6])')
+    >>> list(_names('loc(fused["a"("f.py":3:4), "-":5:6])'))
     ['a']
     """
-    return [match[1] for match in _QUOTED.finditer(str(location)) if match[2] is None]
+    return (match[1] for match in _QUOTED.finditer(text) if match[2] is None)
 
 
 def cause_of(location: Any) -> str | None:
@@ -47,7 +49,10 @@ def cause_of(location: Any) -> str | None:
     >>> cause_of('loc("jit(f)/dot_general/reshard of operand 1 of stablehlo.dot_general"("f.py":3:4))')
     'reshard of operand 1 of stablehlo.dot_general'
     """
-    return next((match[2] for match in map(_CAUSE.fullmatch, _names(location)) if match), None)
+    text = str(location)
+    if _PART_OF_CAUSE.search(text) is None:
+        return None
+    return next((match[2] for match in map(_CAUSE.fullmatch, _names(text)) if match), None)
 
 
 def scope_of(location: Any) -> str | None:
@@ -58,7 +63,6 @@ def scope_of(location: Any) -> str | None:
     >>> scope_of('loc("jit(f)/tanh"("f.py":3:4))')
     'jit(f)/tanh'
     """
-    for name in _names(location):
-        match = _CAUSE.fullmatch(name)
-        return match[1] if match else name
-    return None
+    name = next(_names(str(location)), None)
+    match = name and _CAUSE.fullmatch(name)
+    return match[1] if match else name

@@ -47,6 +47,7 @@ class LayeredCandidates:
         mesh: The name of its mesh.
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
+        is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
 
     Attributes:
         is_exact: Whether no layer is left out, so prices equal those of the full estimate.
@@ -73,7 +74,12 @@ class LayeredCandidates:
     """
 
     def __init__(
-        self, module: Module, mesh: str, topology: Topology, model: CollectiveModel = CollectiveModel.FORMULA
+        self,
+        module: Module,
+        mesh: str,
+        topology: Topology,
+        model: CollectiveModel = CollectiveModel.FORMULA,
+        is_open: bool = False,
     ) -> None:
         self.topology, self.model = topology, model
         self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
@@ -83,7 +89,8 @@ class LayeredCandidates:
             raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
         with module.context, pause_gc():
             short, families = short_program(module.root)
-            _share_nothing(short.root, mesh)
+            if not is_open:
+                _share_nothing(short.root, mesh)
         self.is_exact = not families
         self._short, self._counts = short.root, stretch_counts(families)
         self._places = {

@@ -58,18 +58,15 @@ def constrainable_values(annotated: Module, values: Sequence[NamedValue]) -> lis
         one, value = values[number], values[number].value
         sharding = shardings.get((value.span, value.shape))
         dims = _dims(sharding, len(value.shape))
-        if dims is not None:
-            found.append(ConstrainableValue(number, value.shape, value.element, one.bytes, dims))
+        found.append(ConstrainableValue(number, value.shape, value.element, one.bytes, dims))
     return found
 
 
-def _dims(sharding: TensorSharding | None, rank: int) -> Dims | None:
-    """The axes of a sharding by name; None if there are parts of axes."""
+def _dims(sharding: TensorSharding | None, rank: int) -> Dims:
+    """The axes of a sharding by name, without parts of axes: no constraint can have these."""
     if sharding is None:
         return ((),) * rank
-    if not all(axis.is_full for dim in sharding.dims for axis in dim.axes):
-        return None
-    return tuple(tuple(axis.name for axis in dim.axes) for dim in sharding.dims)
+    return tuple(tuple(axis.name for axis in dim.axes if axis.is_full) for dim in sharding.dims)
 
 
 class ConstrainedAssignment(NamedTuple):

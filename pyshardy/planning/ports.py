@@ -75,7 +75,7 @@ def plan_specs(
     """
     names = [port.name for port in (*inputs, *outputs)]
     for group, dims in zip(space.groups, assignment):
-        ports = [inputs[member].name for member in group.members] if group.fixed is None else []
+        ports = [inputs[member].name for member in group.members] if group.is_free else []
         free = [outputs[place].name for place in group.outputs if outputs[place].sharding is None]
         axes = dims if group.fixed is None else tuple(
             tuple(axis.name for axis in dim.axes) for dim in group.fixed.dims

@@ -22,12 +22,11 @@ def all_assignments(space: Space, most: int) -> list[Assignment]:
     Each mesh axis is on at most one dimension of an input. The axes of a dimension are in any order. Shards have equal
     sizes.
     """
-    if len(space.axes) > _MOST_AXES or not any(map(space.is_free, range(len(space.groups)))):
+    if len(space.axes) > _MOST_AXES or not any(group.is_free for group in space.groups):
         return []
     choices: list[list[Dims]] = []
-    for number in range(len(space.groups)):
-        free = space.is_free(number)
-        choices.append(list(_all_dims(space, number)) if free else [space.empty[number]])
+    for number, group in enumerate(space.groups):
+        choices.append(list(_all_dims(space, number)) if group.is_free else [space.empty[number]])
         if prod(map(len, choices)) > most:
             return []
     return list(product(*choices))

@@ -316,7 +316,7 @@ class Search:
         space = self.space
         for number, (group, dims) in enumerate(zip(space.groups, assignment)):
             sharding = space.sharding(number, dims).with_mesh(self.mesh_name)
-            if group.fixed is None:
+            if group.is_free:
                 for member in group.members:
                     yield "arg_attrs", self.inputs[member], sharding
             for output in group.outputs:

@@ -30,8 +30,11 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
     """Each column with the function that gives its cell for a group."""
     return (
         (Column("kind"), lambda group: Cell(group.first.kind)),
-        (Column(""), lambda group: Cell(_times_sent(group))),
-        (Column("bytes sent", is_number=True), lambda group: Cell(format_bytes(group.total_bytes))),
+        (Column("", total=_times), _times_sent),
+        (
+            Column("bytes sent", is_number=True, total=lambda size: format_bytes(round(size))),
+            lambda group: Cell(format_bytes(group.total_bytes), amount=group.total_bytes),
+        ),
         (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
         (Column("because of", rank=3, wraps=True), lambda group: cause_cell(group.first.cause)),
         (Column("source", rank=1), lambda group: _source(group.first)),
@@ -69,12 +72,16 @@ def _before_and_after(row: CollectiveRow) -> Cell:
     return Cell(f"{format_shape(row.shape_before, row.dtype)} → {format_shape(row.shape_after, row.dtype)}")
 
 
-def _times_sent(group: CollectiveGroup) -> str:
+def _times_sent(group: CollectiveGroup) -> Cell:
     row = group.first
-    times = f"×{group.count}" if group.count > 1 else ""
     rounds = "per round" if row.is_lower_bound else ""
     taken = "" if row.is_counted else "if taken"
-    return " ".join(filter(None, (times, rounds, taken)))
+    text = " ".join(filter(None, (_times(group.count), rounds, taken)))
+    return Cell(text, amount=None if rounds or taken else group.count)
+
+
+def _times(count: float) -> str:
+    return f"×{count:.0f}" if count > 1 else ""
 
 
 def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:

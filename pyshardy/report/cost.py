@@ -214,8 +214,8 @@ def _table_of(
     return Table(title, tuple(column for column, _ in columns), cells)
 
 
-def _times_of(count: int) -> str:
-    return f"×{count}" if count > 1 else ""
+def _times_of(count: float) -> str:
+    return f"×{count:.0f}" if count > 1 else ""
 
 
 def _place(place: SourcePlace | None) -> Cell:
@@ -283,9 +283,15 @@ def _shape_of(one: LiveValue) -> str:
 
 _COLLECTIVES: tuple[tuple[Column, Callable[[CollectiveCost], Cell]], ...] = (
     (Column("kind"), lambda row: Cell(row.kind)),
-    (Column(""), lambda row: Cell(_times_of(row.count))),
-    (Column("bytes sent", is_number=True), lambda row: Cell(format_bytes(row.sent_bytes_per_device))),
-    (Column("time", is_number=True), lambda row: Cell(format_duration(row.seconds))),
+    (Column("", total=_times_of), lambda row: Cell(_times_of(row.count), amount=row.count)),
+    (
+        Column("bytes sent", is_number=True, total=lambda size: format_bytes(round(size))),
+        lambda row: Cell(format_bytes(row.sent_bytes_per_device), amount=row.sent_bytes_per_device),
+    ),
+    (
+        Column("time", is_number=True, total=format_duration),
+        lambda row: Cell(format_duration(row.seconds), amount=row.seconds),
+    ),
     (Column("along", rank=1), lambda row: Cell(row.axes or "")),
     (Column("over", rank=3), lambda row: Cell(row.networks)),
     (Column("because of", rank=4, wraps=True), lambda row: cause_cell(row.cause)),

@@ -1,12 +1,13 @@
 """Lays out tables and paragraphs in a width without cutting words.
 
 If a table is too wide, cells get shorter where they can, texts wrap at spaces, long names lose their middle, and the
-least important columns are omitted. A first cell that is still too long gets its own line.
+least important columns are omitted. A first cell that is still too long gets its own line. Rows that then look the
+same, but for amounts, are added up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -35,6 +36,7 @@ class Column:
         wraps: Whether its cells may wrap at spaces.
         is_extra: Whether to omit it, and columns of higher rank, before cells get shorter.
         is_name: Whether its cells may lose their middle before other columns are omitted.
+        total: How to write the sum of amounts; only for a column of amounts.
     """
 
     heading: str
@@ -43,6 +45,7 @@ class Column:
     wraps: bool = False
     is_extra: bool = False
     is_name: bool = False
+    total: Callable[[float], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,14 @@ class Cell:
         short: A shorter text.
         style: Its style in `rich`.
         shortest: A text for still less room.
+        amount: The amount that it shows, under a column of amounts.
     """
 
     text: str
     short: str | None = None
     style: str = ""
     shortest: str | None = None
+    amount: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", _in_one_line(self.text))
@@ -101,7 +106,7 @@ class Table:
         """
         if not self.rows:
             return []
-        fit = _best_fit(_without_empty(self), width)
+        fit = _best_fit(_without_empty(self), width).added_up()
         title = [Text(self.title, style="bold")] if self.title else []
         return [*title, *fit.lines()]
 
@@ -238,6 +243,36 @@ class _Fit:
         others = self.total - self.widths[0]
         self.widths[0] = max(cell_len(self._columns[0].heading), min(self.widths[0], width - others))
         return self
+
+    def added_up(self) -> _Fit:
+        """The table in which rows that look the same, but for amounts, are one, the largest last amount first."""
+        amounts = [at for at, column in enumerate(self._columns) if column.total is not None]
+        alike: dict[tuple[str | None, ...], list[tuple[Cell, ...]]] = {}
+        for row in self._rows:
+            looks = (
+                None if at in amounts and cell.amount is not None else cell.shown(self._level)
+                for at, cell in enumerate(row)
+            )
+            alike.setdefault(tuple(looks), []).append(row)
+        if not amounts or len(alike) == len(self._rows):
+            return self
+        rows = [
+            rows[0] if len(rows) == 1 else tuple(map(self._sum, range(len(rows[0])), zip(*rows)))
+            for rows in alike.values()
+        ]
+        last = amounts[-1]
+        rows.sort(key=lambda row: -(row[last].amount or 0.0))
+        self._rows = rows
+        for at in amounts:
+            self.widths[at] = max([self.widths[at], *(cell_len(row[at].shown(self._level)) for row in rows)])
+        return self
+
+    def _sum(self, at: int, cells: Sequence[Cell]) -> Cell:
+        total, given = self._columns[at].total, [cell.amount for cell in cells if cell.amount is not None]
+        if total is None or len(given) < len(cells):
+            return cells[0]
+        whole = sum(given)
+        return Cell(total(whole), style=cells[0].style, amount=whole)
 
     def lines(self) -> Iterator[Text]:
         yield self._line([column.heading for column in self._columns], ["bold"] * len(self._columns))

@@ -11,6 +11,9 @@ from pyshardy.report.assignments import Assignment, assignments, read_lines
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.places import short_path
 
+_CONTEXTS = frozenset(("set_mesh", "use_mesh", "use_abstract_mesh"))
+_MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
+
 
 def patch(constraints: Sequence[PlanConstraint]) -> str:
     """A unified diff for `patch -p1`, after a list of the constraints that it cannot hold.
@@ -30,10 +33,21 @@ def patch(constraints: Sequence[PlanConstraint]) -> str:
         fitting = [(known[one.span], one) for one in here if one.span in known and known[one.span].is_alone]
         left_out += [f"after {one.place}: {one.text}\n" for one in here if one not in [other for _, other in fitting]]
         if fitting:
-            path = short_path(file)
-            names = (f"a/{path}", f"b/{path}") if not path.startswith("/") else (path, path)
-            diffs += unified_diff(lines, patched(lines, fitting), *names)
-    return "".join([*left_out, *(line if line.endswith("\n") else f"{line}\n" for line in diffs)])
+            diffs.append(file_diff(file, lines, patched(lines, fitting)))
+    return "".join([*left_out, *diffs])
+
+
+def file_diff(file: str, before: Sequence[str], after: Sequence[str]) -> str:
+    """The unified diff of a file, for `patch -p1` in the current directory.
+
+    Args:
+        file: The file.
+        before: Its lines, with their ends.
+        after: Its new lines.
+    """
+    path = short_path(file)
+    names = (f"a/{path}", f"b/{path}") if not path.startswith("/") else (path, path)
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in unified_diff(before, after, *names))
 
 
 def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanConstraint]]) -> list[str]:
@@ -56,9 +70,11 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanCo
     """
     found = [*lines]
     tree = ast.parse("".join(lines))
-    spec_name = _name_of_spec(tree)
+    spec_name = _name_of(tree, "PartitionSpec")
+    mesh = _mesh_of(tree)
+    named = f"{_name_of(tree, 'NamedSharding')}({mesh}, " if mesh else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
-        spec = format_spec(one.axes, spec_name)
+        spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
         if statement.name:
             indent = found[statement.line - 1].encode()[: statement.column].decode()
             end = found[statement.end_line - 1]
@@ -79,13 +95,34 @@ def _put(lines: list[str], line: int, column: int, text: str) -> None:
     lines[line - 1] = (whole[:column] + text.encode() + whole[column:]).decode()
 
 
-def _name_of_spec(tree: ast.Module) -> str:
-    """The name of `PartitionSpec` in the file."""
+def _name_of(tree: ast.Module, what: str) -> str:
+    """The name that a class of `jax.sharding` has in the file."""
     for node in tree.body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if alias.name == "PartitionSpec":
+            if alias.name == what:
                 return alias.asname or alias.name
-    return "jax.sharding.PartitionSpec"
+    return f"jax.sharding.{what}"
+
+
+def _mesh_of(tree: ast.Module) -> str:
+    """The variable of the file that holds the mesh; empty if there is none, or if a context has it.
+
+    Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.
+    """
+    names = {_last_name(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))}
+    if names & _CONTEXTS:
+        return ""
+    made = [
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
+        if _last_name(node.value.func) in _MESHES
+    ]
+    return made[0] if len(made) == 1 else ""
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _has_jax(tree: ast.Module) -> bool:

@@ -121,10 +121,10 @@ class Partition(ProgramResult):
     @cached_property
     def collectives(self) -> tuple[CollectiveStory, ...]:
         """Every collective with its reason in one sentence, largest traffic first; equal ones are merged."""
-        return tuple(found.story for found in self._explained_collectives)
+        return tuple(found.story for found in self.explained_collectives)
 
     @cached_property
-    def _explained_collectives(self) -> Sequence[ExplainedCollectives]:
+    def explained_collectives(self) -> Sequence[ExplainedCollectives]:
         """The same, with the causes of each."""
         from pyshardy.explain.collectives import explain_collectives
 
@@ -142,7 +142,7 @@ class Partition(ProgramResult):
         from pyshardy.frontend.hints import hint_for
         from pyshardy.results.tries import Tries
 
-        stories = [one for one in self._explained_collectives if any(cause.mismatch for cause in one.causes)]
+        stories = [one for one in self.explained_collectives if any(cause.mismatch for cause in one.causes)]
         conflicts: dict[str, ExplainedCollectives] = {}
         for one in stories:
             conflicts.setdefault(one.story.reason, one)

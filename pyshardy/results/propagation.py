@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.intern import as_integer
+from pyshardy.errors import UsageError
 from pyshardy.frontend.result_shardings import ResultShardings
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
 from pyshardy.ir.dtypes import tensor_bytes
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.conflicts import Conflicts
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
-    from pyshardy.report.values import Values
+    from pyshardy.report.values import ValueRow, Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
@@ -107,12 +108,12 @@ class Propagation(ProgramResult, ResultShardings):
 
         return values_of(self)
 
-    def explain(self, value: str, *, details: bool = False) -> Explanation:
+    def explain(self, value: str | ValueRow, *, details: bool = False) -> Explanation:
         """Why a value is sharded as it is: the origin and path of each axis, and why the other dimensions stayed whole.
 
         Args:
             value: The path of an argument such as `params['w2']`, an output such as `result[0]`, `FILE:LINE`, a name
-                scope, or an op.
+                scope, an op, or a variable such as `h` or "`h` of `layer`"; or a row of `values`.
             details: Whether sentences name rules, factors, strategies and priorities.
 
         Raises:
@@ -130,7 +131,18 @@ class Propagation(ProgramResult, ResultShardings):
           dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
-        return self.why.explain(value, details)
+        from pyshardy.report.values import ValueRow
+        from pyshardy.results.values import place_of, places_of_variable
+
+        if isinstance(value, ValueRow):
+            return self.why.explain(value.name, details, [place_of(value)])
+        try:
+            return self.why.explain(value, details)
+        except UsageError:
+            places = places_of_variable(self.before, value) if isinstance(value, str) else []
+            if not places:
+                raise
+            return self.why.explain(value, details, places)
 
     def after_priority(self, priority: int) -> Propagation:
         """The program after the rounds up to a user priority; annotations of later priorities are ignored.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -49,24 +49,30 @@ class Remedy:
         constraints: Pairs of a place in the source, in words, and the sharding for `with_sharding_constraint` there.
         sent_bytes: The bytes that every device sends, before and after.
         replicated_bytes: The bytes of all tensors that are gathered whole on every device, before and after.
+        module: The program with the constraints.
     """
 
     replication: Replication
     constraints: tuple[tuple[str, TensorSharding], ...]
     sent_bytes: tuple[int, int]
     replicated_bytes: tuple[int, int]
+    module: Module = field(repr=False, compare=False)
 
-    def __str__(self) -> str:
+    @property
+    def what_helps(self) -> str:
+        """The constraints in words."""
         shown = [
             f"jax.lax.with_sharding_constraint(..., {format_sharding(sharding)}) {place}"
             for place, sharding in self.constraints[:_MOST_SHOWN]
         ]
         left = len(self.constraints) - _MOST_SHOWN
-        steps = "; ".join([*shown, *([f"and {left} more alike"] if left > 0 else [])])
+        return "; ".join([*shown, *([f"and {left} more alike"] if left > 0 else [])])
+
+    def __str__(self) -> str:
         sent, whole = (
             " instead of ".join(map(format_bytes, reversed(pair))) for pair in (self.sent_bytes, self.replicated_bytes)
         )
-        return f"what helps: {steps}. Tried: every device sends {sent}, and {whole} is gathered whole"
+        return f"what helps: {self.what_helps}. Tried: every device sends {sent}, and {whole} is gathered whole"
 
     def to_json(self) -> dict[str, Any]:
         """The remedy as JSON-ready data."""
@@ -131,7 +137,7 @@ def _tried(part: Partition, replication: Replication, one: _Try) -> Remedy | Non
         return None
     sent = part.traffic.sent_bytes_per_device, traffic.sent_bytes_per_device
     whole = [sum(found.bytes for found in side) for side in (part.replications, replications_of(answer, part.meshes))]
-    return Remedy(replication, one.constraints, sent, (whole[0], whole[1]))
+    return Remedy(replication, one.constraints, sent, (whole[0], whole[1]), one.module)
 
 
 def _tries(module: Module, replication: Replication, name: str, mesh: Mesh) -> Iterator[_Try]:

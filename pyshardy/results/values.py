@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.explain.why import Place
 from pyshardy.frontend.origins import Followed, follow
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES
 from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.summary import TensorRow
 from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
+from pyshardy.transforms.named_values import named_values
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
@@ -44,6 +47,26 @@ def values_of(propagation: Propagation) -> Values:
         *maker.outputs(),
     ]
     return Values(summary.title, summary.meshes, tuple(rows))
+
+
+def place_of(row: ValueRow) -> Place:
+    """Where the values of a row are in the program."""
+    if row.kind != OP or not row.frames:
+        return Place(row.name)
+    return Place(row.name, row.shape, tuple(frame.place[:2] for frame in row.frames))
+
+
+def places_of_variable(module: Module, name: str) -> list[Place]:
+    """Where the user's source assigns a variable; empty if it does not.
+
+    Args:
+        module: The program.
+        name: The variable, such as "h", "h of layer" or "`h` of `layer`".
+    """
+    wanted = name.replace("`", "")
+    values = named_values(module.root)
+    fitting = [one.value for one in values if wanted in (one.name, f"{one.name} of {one.value.function}")]
+    return [Place(f"{one.span.file}:{one.span.line}", one.shape) for one in fitting]
 
 
 class _Maker:

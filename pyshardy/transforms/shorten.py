@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
+from jaxlib.mlir import ir
+
 from pyshardy.autopartition.stretches import Stretch
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
@@ -184,4 +186,6 @@ def _renumbered(attrs: Any, place_of: dict[int, int]) -> Any:
     if alias is None:
         return attrs or NO_ATTRS
     place = place_of.get(int(alias))
-    return attrs.without(_ALIAS) if place is None else attrs.with_value(_ALIAS, place)
+    if place is None:
+        return attrs.without(_ALIAS)
+    return attrs.with_value(_ALIAS, ir.IntegerAttr.get(alias.type, place))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -53,15 +54,22 @@ def test_a_program_without_a_mesh_runs_on_one_device() -> None:
         with_mesh(pyshardy.load(text), {"x": 2})
 
 
-def test_24_layers_are_estimated_within_a_second() -> None:
+def processor_seconds(call: Callable[[], object]) -> float:
+    """The least of three runs."""
+    took = []
+    for _ in range(3):
+        start = time.process_time()
+        call()
+        took.append(time.process_time() - start)
+    return min(took)
+
+
+def test_an_estimate_takes_less_time_than_the_partition_that_it_prices() -> None:
     example = load_example("transformer")
-    partition = pyshardy.partition(pyshardy.load(example.lower(example.Config(layers=24))))
-    cost(partition, "v5p")
-    start = time.process_time()
-    found = cost(partition, "v5p")
-    took = time.process_time() - start
-    assert took < 2.5  # a second on an idle machine, twice as long where two workers share a core
-    assert found.estimate.flops_per_device > 1e11
+    module = pyshardy.load(example.lower(example.Config(layers=8)))
+    partition = pyshardy.partition(module)
+    # Beside each other, as seconds alone depend on the machine and on what else runs there. It is about 0.6 of it.
+    assert processor_seconds(lambda: cost(partition, "v5p")) < processor_seconds(lambda: pyshardy.partition(module))
 
 
 def test_the_chip_of_a_step_shorter_than_its_start_says_so() -> None:

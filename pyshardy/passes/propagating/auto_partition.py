@@ -111,7 +111,7 @@ def _store(main: Op, space: Space, assignment: Assignment, mesh: str) -> None:
     outputs = [index for index, value in enumerate(_returned(main)) if value is not None]
     for number, (group, dims) in enumerate(zip(space.groups, assignment)):
         sharding: TensorSharding = space.sharding(number, dims).with_mesh(mesh)
-        for member in group.members if group.fixed is None else ():
+        for member in group.members if group.is_free else ():
             set_arg_sharding(main, inputs[member], sharding)
         for output in group.outputs:
             if result_attrs(main, outputs[output]).get(SHARDING) is None:

@@ -34,7 +34,7 @@ def test_an_axis_fits_once_and_where_it_divides() -> None:
 def test_a_given_sharding_is_kept() -> None:
     text = layered(1).replace('loc("x")', '{sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("x")')
     space = space_from(text)
-    assert not space.is_free(0)
+    assert not space.groups[0].is_free
     assert space.shards(0, ((), ())) == 2
     assert all(value != space.problem.inputs[0].value for value in space.shardings(space.empty))
 

@@ -137,3 +137,34 @@ def test_names_that_would_be_the_same_stay_whole() -> None:
 
 def test_a_table_without_rows_is_nothing() -> None:
     assert printed(table(title="a table"), 80) == []
+
+
+def amounts_table(*rows: tuple[str, float, str]) -> Table:
+    columns = (
+        Column("kind"),
+        Column("bytes", is_number=True, total=lambda size: f"{size:.0f} B"),
+        Column("for the reason that", rank=1),
+    )
+    return Table("", columns, [(Cell(kind), Cell(f"{size:.0f} B", amount=size), Cell(why)) for kind, size, why in rows])
+
+
+def test_rows_that_look_the_same_are_added_up() -> None:
+    table = amounts_table(("sum", 5, "of a"), ("gather", 7, "of a"), ("sum", 4, "of b"))
+    assert printed(table, 80) == [
+        "kind    bytes  for the reason that",
+        "──────  ─────  ───────────────────",
+        "sum       5 B  of a",
+        "gather    7 B  of a",
+        "sum       4 B  of b",
+    ]
+    assert printed(table, 20) == ["kind    bytes", "──────  ─────", "sum       9 B", "gather    7 B"]
+
+
+def test_a_cell_without_an_amount_is_not_added_up() -> None:
+    columns = (Column("kind"), Column("", total=lambda count: f"×{count:.0f}"))
+    rows = [
+        (Cell("sum"), Cell("×2 per round")),
+        (Cell("sum"), Cell("×2", amount=2)),
+        (Cell("sum"), Cell("×2", amount=2)),
+    ]
+    assert printed(Table("", columns, rows), 40)[2:] == ["sum   ×4", "sum   ×2 per round"]

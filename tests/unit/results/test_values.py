@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import pytest
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
@@ -118,3 +120,29 @@ def test_functions_that_are_calls_have_names_and_scopes_have_none() -> None:
         ("", ("main.py", 9, 1)),
     ]
     assert frames_of('loc("jit(f)/add"("net.py":3:8))')[0].function == ""
+
+
+def test_a_row_is_explained() -> None:
+    result = propagated()
+    for row in (result.values["attention/dot_general"][0], result.values["add"][0], *result.values.rows[:2]):
+        (first, *others) = result.explain(row).values
+        assert first.shape == row.shape and all(one.shape == row.shape for one in others)
+        assert first.sharding == str(row.sharding).removeprefix("<@mesh, ").removesuffix(">") or row.sharding is None
+
+
+def test_a_variable_is_explained() -> None:
+    result = propagated()
+    line = attend.__code__.co_firstlineno + 1
+    for name in ("scores", "scores of attend", "`scores` of `attend`"):
+        found = result.explain(name)
+        assert found.asked == name and found.values
+        assert all(f"test_values.py:{line}" in one.value and one.shape == (32, 32) for one in found.values)
+    with pytest.raises(pyshardy.UsageError, match="got 'scores of forward'"):
+        result.explain("scores of forward")
+
+
+def test_the_largest_value_of_a_line_comes_first() -> None:
+    line = attend.__code__.co_firstlineno + 1
+    shapes = [one.shape for one in propagated().explain(f"test_values.py:{line}").values]
+    sizes = [math.prod(shape) for shape in shapes]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) > 1

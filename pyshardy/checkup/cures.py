@@ -1,0 +1,128 @@
+"""A change of a program that may make it faster or smaller, and the price of a program with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from math import log
+
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.topology import Topology
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.estimating import cost
+from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
+from pyshardy.planning.candidates import LayeredCandidates
+from pyshardy.report.diagnosis import Figures, Finding, FindingKind
+from pyshardy.report.places import SourcePlace
+
+LEAST_GAIN = 0.01
+"""The share of time or memory from which on something is a finding."""
+_FREE_MEMORY = 0.5
+"""What a share of a program's memory counts beside a share of its time, if nothing is lost by saving it."""
+_FROM_BYTES = 1 << 20
+"""Memory below this does not count by itself."""
+
+
+def _no_patch() -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Cure:
+    """A change that may make a program faster or smaller.
+
+    Attributes:
+        kind: What it mends.
+        what: What is wrong, in words.
+        why: The cause, in words; may be empty.
+        place: The line of the user's program.
+        text: What to write.
+        apply: The program with it.
+        make_patch: The change as a diff of the user's source; empty if it cannot be written as one.
+        subject: What it changes; by default its text.
+    """
+
+    kind: FindingKind
+    what: str
+    why: str
+    place: SourcePlace | None
+    text: str
+    apply: Callable[[Module], Module]
+    make_patch: Callable[[], str] = _no_patch
+    subject: Hashable = None
+
+    @property
+    def key(self) -> Hashable:
+        """What it changes: of several cures for one value, one is chosen."""
+        return self.subject or self.text
+
+    def finding(self, before: Figures, after: Figures) -> Finding:
+        """It as a finding, with what it saves."""
+        return Finding(self.kind, self.what, self.why, self.place, self.text, before, after, self.make_patch())
+
+
+class Pricer:
+    """Prices programs, and counts them.
+
+    Args:
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+
+    Attributes:
+        tries: The number of programs so far.
+    """
+
+    def __init__(self, topology: Topology, model: CollectiveModel) -> None:
+        self.topology, self.model = topology, model
+        self.tries = 0
+
+    @property
+    def limit(self) -> float:
+        """The bytes of memory of a device."""
+        return self.topology.hardware.memory_bytes
+
+    def price(self, module: Module) -> Figures | None:
+        """The estimate; of many equal layers a few are priced. None for a program that cannot be partitioned."""
+        self.tries += 1
+        mesh = next(name for name, one in module_meshes(module.root).items() if one.axes)
+        try:
+            found = LayeredCandidates(module, mesh, self.topology, self.model, is_open=True).price({}, {})
+        except UsageError:  # several meshes, or sharding groups
+            return self._whole(module)
+        except ShardyError:
+            return None
+        return Figures(found.seconds, round(found.bytes))
+
+    def _whole(self, module: Module) -> Figures | None:
+        try:
+            found = cost(module, self.topology.hardware, collectives=self.model)
+        except ShardyError:
+            return None
+        return Figures(found.step_seconds, found.peak_bytes)
+
+
+def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -> float:
+    """How much better a program is: about the share of its time that it saves, plus memory; negative if it is worse.
+
+    Memory counts as a share of what a device has, and of what the program needs where it does not fit.
+
+    Args:
+        before: The cost of a program.
+        after: The cost of another.
+        limit: The bytes of memory of a device.
+        is_free: Whether nothing else changes, as with donation. Then memory counts although there is enough of it.
+
+    >>> gain(Figures(1.0, 100), Figures(0.9, 100), 200.0) > gain(Figures(1.0, 100), Figures(1.0, 90), 200.0) > 0
+    True
+    """
+    seconds = _shrunk(before.seconds, after.seconds)
+    if before.bytes > limit:
+        return seconds + _shrunk(before.bytes, after.bytes)
+    if is_free and before.bytes - after.bytes >= _FROM_BYTES:
+        return seconds + _FREE_MEMORY * _shrunk(before.bytes, after.bytes)
+    return seconds + (before.bytes - after.bytes) / limit
+
+
+def _shrunk(before: float, after: float) -> float:
+    return log(before / after) if before > 0 and after > 0 else 0.0

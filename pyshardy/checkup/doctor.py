@@ -1,0 +1,262 @@
+"""The public function that finds what costs most in a program, and what mends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyshardy.api import load, partition, propagate
+from pyshardy.checkup.constraints import constraint_cures
+from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
+from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
+from pyshardy.checkup.signs import signs
+from pyshardy.checkup.values import value_cures
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.topology import make_topology
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.estimating import Cost, chip_of, collective_model, cost
+from pyshardy.ir.module import Module
+from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
+from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.remedies import Remedy
+
+_DOING = "looking for what costs most"
+MOST_FINDINGS = 3
+MOST_TRIES = 40
+_AGAIN = 6
+"""The number of cures that are tried again beside those that are chosen."""
+_NEAR = 0.8
+"""Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
+_ORDER = (
+    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.DONATION, FindingKind.OTHER_OUTPUT,
+    FindingKind.CONFLICT, FindingKind.LAYOUT,
+)  # fmt: skip
+
+
+def doctor(
+    program: Any,
+    *example_args: Any,
+    hardware: Hardware | str | Path | None = None,
+    compiler: str | None = None,
+    networks: Mapping[str, str] | None = None,
+    shape: Sequence[int] | None = None,
+    collectives: CollectiveModel | str = CollectiveModel.FORMULA,
+    tries: int = MOST_TRIES,
+    progress: bool | Callable[[str], None] = False,
+    **keywords: Any,
+) -> Diagnosis:
+    """Find what makes a program slower or larger than it need be: at most three findings, each with what mends it.
+
+    Each cure is tried: the program is partitioned and priced with it. A finding saves at least 1% of the time or the
+    memory of a step. The one that saves most comes first; the next is what saves most beside it.
+
+    Args:
+        program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
+        example_args: For a function, its arguments, as for `load`.
+        hardware: The chip, as for `cost`.
+        compiler: The compiler whose program is judged, as for `propagate`. Cures are chosen with pyshardy's own
+            partitioner, and kept if they pay in the compiler's program too. By default the compiler that the program
+            was propagated with.
+        networks: The networks of mesh axes, as for `cost`.
+        shape: The dimensions of the torus, as for `cost`.
+        collectives: The model of collectives, as for `cost`.
+        tries: The most cures to price.
+        progress: Whether to say on standard error what is tried; or a function that takes this text.
+        keywords: For a function, as for `load`.
+
+    Raises:
+        UsageError: The program has no mesh with several devices; a chip, network or model is unknown.
+        ShardyError: The program cannot be partitioned.
+
+    >>> found = doctor('''
+    ... sdy.mesh @mesh = <["x"=8]>
+    ... func.func @main(%a: tensor<8192x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+    ...                 %b: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+    ...     -> tensor<8192x4096xbf16> {
+    ...   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    ...     : (tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16>
+    ...   return %0 : tensor<8192x4096xbf16>
+    ... }''', hardware="h100")
+    >>> found.findings[0].kind.value, found.findings[0].cure
+    ('conflict', 'annotate `arg0` as P()')
+    """
+    if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
+        raise UsageError(_DOING, got=f"tries={tries!r}", needed="a number from 1")
+    if isinstance(program, ProgramResult):
+        module = program.before
+        compiler = program.propagate_options.compiler if compiler is None else compiler
+    else:
+        module = load(program, *example_args, **keywords)
+    say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
+    judge = _Judge(compiler or "none", hardware, networks, shape, collective_model(collectives))
+    return _Checkup(module, judge, tries, say).run()
+
+
+def _to_standard_error(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _to_nobody(text: str) -> None:
+    pass
+
+
+class _Judge(NamedTuple):
+    """What gives the figures that are shown: the estimate of the whole program, or of the compiler's."""
+
+    compiler: str
+    hardware: Hardware | str | Path | None
+    networks: Mapping[str, str] | None
+    shape: Sequence[int] | None
+    model: CollectiveModel
+
+    def cost(self, module: Module) -> Cost:
+        """The estimate of the whole program."""
+        part = partition(propagate(module, compiler=self.compiler))
+        return cost(part, self.hardware, networks=self.networks, shape=self.shape, collectives=self.model)
+
+
+def _figures(found: Cost) -> Figures:
+    return Figures(found.step_seconds, found.peak_bytes)
+
+
+class _Tried(NamedTuple):
+    """A cure that pays, and how much."""
+
+    worth: float
+    cure: Cure
+    module: Module
+    figures: Figures
+
+
+class _Checkup:
+    """One look at one program."""
+
+    def __init__(self, module: Module, judge: _Judge, tries: int, say: Callable[[str], None]) -> None:
+        self.judge, self.most, self.say = judge, tries, say
+        self.found = judge.cost(module)
+        mesh = next(((name, one) for name, one in self.found.partition.meshes.items() if one.axes), None)
+        if mesh is None or self.found.partition.device_count < 2:
+            raise UsageError(
+                _DOING, got="a program for one device", needed="a mesh with several devices", hint="mesh=..."
+            )
+        self.mesh_name, self.mesh = mesh
+        estimate = self.found.estimate
+        chip = find_hardware(chip_of(self.found.partition) if judge.hardware is None else judge.hardware)
+        self.pricer = Pricer(make_topology(chip, self.mesh.axes, judge.networks, judge.shape), judge.model)
+        self.limit = estimate.memory_limit_bytes
+
+    def run(self) -> Diagnosis:
+        """The findings."""
+        first = self.found
+        findings = self._findings()
+        last = _figures(self.found)
+        untried = sorted(signs(self.found, last), key=lambda pair: -pair[0])
+        findings = [*findings, *(one for _, one in untried)][:MOST_FINDINGS]
+        estimate = first.estimate
+        return Diagnosis(
+            tuple(findings), _figures(first), self.limit, estimate.devices, estimate.hardware, self.pricer.tries,
+            first.speaker,
+        )  # fmt: skip
+
+    def _findings(self) -> list[Finding]:
+        """The cures that pay, the best first, each tried beside those before it; `found` is then the cured program."""
+        findings: list[Finding] = []
+        for remedy in islice(self._remedies(), 1):
+            now, after = _figures(self.found), self.judge.cost(remedy.module)
+            if gain(now, _figures(after), self.limit) >= LEAST_GAIN:
+                self.found = after
+                findings.append(_replication(remedy, now, _figures(after)))
+        priced = self.pricer.price(self.found.partition.before)
+        paying = [] if priced is None else self._paying(priced, islice(_distinct(self._cures()), self.most))
+        while paying and len(findings) < MOST_FINDINGS:
+            best = _best(paying)
+            others = [one.cure for one in paying if one.cure.key != best.cure.key]
+            found, now = self._judged(best.module), _figures(self.found)
+            if found is None or self._worth(best.cure, now, _figures(found)) is None:
+                paying = [one for one in paying if one is not best]
+                continue
+            self.found = found
+            findings.append(best.cure.finding(now, _figures(found)))
+            others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
+            paying = self._paying(best.figures, [*others, *self._output_cures()])
+        return findings
+
+    def _judged(self, module: Module) -> Cost | None:
+        try:
+            return self.judge.cost(module)
+        except ShardyError:
+            return None
+
+    def _output_cures(self) -> Iterator[Cure]:
+        """Made anew for each program, as they say how its inputs are sharded."""
+        return output_cures(self.found.partition.before, self.found.partition.propagated)
+
+    def _remedies(self) -> Iterable[Remedy]:
+        """What avoids the tensors that the compiler gathers whole."""
+        part = self.found.partition
+        if part.replications:
+            self.say(f"{len(part.replications)} tensors are gathered whole: asking the compiler for what helps")
+        return part.remedies()
+
+    def _cures(self) -> Iterator[Cure]:
+        """All cures, those that are surely faults first."""
+        own = self.found.partition
+        if own.answer is not None:
+            own = partition(propagate(own.before, compiler="none"))
+        return chain(
+            donation_cures(own.before),
+            self._output_cures(),
+            value_cures(own.propagated, self.mesh),
+            constraint_cures(own.before),
+            conflict_cures(own, self.mesh_name, self.mesh),
+        )
+
+    def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
+        """The cures that pay in the program, the best for each place, the best first."""
+        module = self.found.partition.before
+        found: dict[Hashable, _Tried] = {}
+        for number, cure in enumerate(cures, 1):
+            self.say(f"trying {number}: {cure.text}")
+            try:
+                cured = cure.apply(module)
+            except ShardyError:
+                continue
+            figures = self.pricer.price(cured)
+            worth = None if figures is None else self._worth(cure, now, figures)
+            known = found.get(cure.key)
+            if figures is not None and worth is not None and (known is None or known.worth < worth):
+                found[cure.key] = _Tried(worth, cure, cured, figures)
+        return sorted(found.values(), key=lambda one: -one.worth)
+
+    def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
+        """How much a cure is worth; None if it does not pay."""
+        worth = gain(before, after, self.limit, is_free=cure.kind is FindingKind.DONATION)
+        if cure.kind is FindingKind.OTHER_OUTPUT:  # a second compilation costs more than an estimate shows
+            return max(worth, LEAST_GAIN)
+        return worth if worth >= LEAST_GAIN else None
+
+
+def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
+    """The first of the cures that say to do the same."""
+    seen: set[str] = set()
+    for cure in cures:
+        if cure.text not in seen:
+            seen.add(cure.text)
+            yield cure
+
+
+def _best(paying: Sequence[_Tried]) -> _Tried:
+    """Of the cures that save about as much as the best, the one that mends a cause, and that is a patch."""
+    near = [one for one in paying if one.worth >= _NEAR * paying[0].worth]
+    return min(near, key=lambda one: (_ORDER.index(one.cure.kind), -one.worth))
+
+
+def _replication(remedy: Remedy, now: Figures, after: Figures) -> Finding:
+    return Finding(
+        FindingKind.REPLICATION, str(remedy.replication), "", remedy.replication.place, remedy.what_helps, now, after
+    )

@@ -1,0 +1,198 @@
+"""Cures at the border of a program: other shardings of inputs and outputs, and donated arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from jaxlib.mlir import ir
+
+from pyshardy.autopartition.constraints import changes
+from pyshardy.autopartition.space import ties_of
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.source import jit_patch, spec_patch, user_files
+from pyshardy.core.alike import common
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.frontend.annotate import store_annotations
+from pyshardy.frontend.hints import AnnotationEdit, edits_for, spec_text
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.functions import arg_attrs, main_function, set_arg_attr
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.places import SourcePlace
+from pyshardy.results.partition import Partition
+from pyshardy.results.propagation import Propagation
+from pyshardy.transforms.named_values import sharding_of
+
+_DONOR, _ALIAS = "jax.buffer_donor", "tf.aliasing_output"
+_MOST_CONFLICTS = 6
+"""The number of conflicts whose annotations are tried otherwise, those that send most."""
+_HEAD = re.compile(r"[^\[.]+")
+_KEY = re.compile(r"\['([^']*)'\]$|(?:^|\.)(\w+)$")
+"""The last part of a name."""
+
+
+def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """Other annotations of the inputs and outputs that the largest collectives come from.
+
+    Args:
+        part: The program, partitioned by pyshardy.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    module = part.before
+    ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
+    conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
+    for found in conflicts[:_MOST_CONFLICTS]:
+        named = list(edits_for(part.why, found, module))
+        story, _, _ = found.story.text.partition(" There ")
+        place = None if found.story.file is None else (found.story.file, found.story.line, 0)
+        for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
+            yield _annotation(module, edit, ports[edit.is_input], story, place)
+
+
+def _moved(
+    edits: Sequence[AnnotationEdit], inputs: Sequence[InterfaceTensor], mesh_name: str, mesh: Mesh
+) -> Iterator[AnnotationEdit]:
+    """The inputs of edits with one axis more, moved or removed."""
+    for edit in edits:
+        one = next((one for one in inputs if edit.is_input and one.index in edit.indices), None)
+        given = None if one is None else one.sharding
+        if one is None or given is None or not all(axis.is_full for axes in given.dim_axes for axis in axes):
+            continue
+        dims = tuple(tuple(axis.name for axis in axes) for axes in given.dim_axes)
+        for other in changes(one.shape, dims, dict(mesh.axes)):
+            if other != dims:
+                yield AnnotationEdit(True, edit.indices, sharding_of(other, mesh_name))
+
+
+def _annotation(
+    module: Module,
+    edit: AnnotationEdit,
+    tensors: Sequence[InterfaceTensor],
+    story: str,
+    place: SourcePlace | None,
+) -> Cure:
+    changed = [one for one in tensors if one.index in edit.indices]
+    name, was = common(one.name for one in changed), changed[0]
+    new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
+    edits = [(edit.kind, one, edit.sharding) for one in changed]
+    replaced = _replacing(module, changed) if edit.is_input else []
+    also = ", and the outputs that replace it" if replaced else ""
+    return Cure(
+        FindingKind.CONFLICT,
+        f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
+        story,
+        place,
+        f"annotate `{name}` as {spec_text(new)}{also}",
+        partial(_annotated, edits=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
+        partial(_spec_patch, module, was, edit.sharding),
+        subject=(edit.is_input, edit.indices),
+    )
+
+
+def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[InterfaceTensor]:
+    """The outputs that replace inputs in the next step, and that the user annotates."""
+    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
+    ties = _ties(module, inputs, outputs)
+    numbers = {one.index for one in changed}
+    found = [outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties]
+    return [one for one in found if one.sharding is not None]
+
+
+def _spec_patch(module: Module, was: InterfaceTensor, sharding: TensorSharding) -> str:
+    """The other spec in the user's source, where the last part of the input's name has it."""
+    key, given = _KEY.search(was.name), was.sharding
+    if key is None or given is None:
+        return ""
+    old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (given, sharding))
+    return spec_patch(user_files(module.root), key[1] or key[2], old, new)
+
+
+def _annotated(module: Module, edits: Sequence[tuple[str, InterfaceTensor, TensorSharding | None]]) -> Module:
+    return store_annotations(module, edits)
+
+
+def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
+    """Outputs that come back sharded otherwise than the inputs that they replace, as those inputs are.
+
+    Args:
+        module: The program.
+        propagated: The same, propagated.
+    """
+    inputs, outputs = propagated.inputs, propagated.outputs
+    given = {one.index: one for one in input_tensors(module.root)}
+    edits, names = [], []
+    for place, result in sorted(_ties(module, inputs, outputs).items()):
+        one, other = inputs[place], outputs[result]
+        wanted = given[one.index].sharding
+        if wanted is not None and other.sharding is not None and wanted.dim_axes != other.sharding.dim_axes:
+            edits.append(("res_attrs", other, wanted.closed()))
+            names.append((one, other))
+    if not edits:
+        return
+    one, other = names[0]
+    more = f", and {len(names) - 1} more alike" if len(names) > 1 else ""
+    yield Cure(
+        FindingKind.OTHER_OUTPUT,
+        f"`{other.name}` comes back as {spec_text(other)}, and the input `{one.name}` that it replaces is "
+        f"{spec_text(one)}{more}",
+        "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved",
+        None,
+        f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
+        partial(_annotated, edits=edits),
+    )
+
+
+def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
+    main = main_function(module.root)
+    donated = [place for place, one in enumerate(inputs) if _is_donated(main, one)]
+    return ties_of(inputs, outputs, donated)
+
+
+def _is_donated(main: Op, one: InterfaceTensor) -> bool:
+    attrs = arg_attrs(main, one.index)
+    return _DONOR in attrs or _ALIAS in attrs
+
+
+def donation_cures(module: Module) -> Iterator[Cure]:
+    """Arguments that results could take the place of, donated.
+
+    Args:
+        module: The program.
+    """
+    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
+    main = main_function(module.root)
+    ties = _ties(module, inputs, outputs)
+    kept = [inputs[place] for place in sorted(ties) if not _is_donated(main, inputs[place])]
+    if not kept:
+        return
+    heads = list(dict.fromkeys(match[0] for one in kept if (match := _HEAD.match(one.name))))
+    shown = ", ".join(f"`{head}`" for head in heads)
+    argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
+    yield Cure(
+        FindingKind.DONATION,
+        f"{shown} {'is' if len(heads) == 1 else 'are'} not donated: a device holds the old and the new one",
+        "the results have the same names and types, so they replace these arguments in the next step",
+        None,
+        f"jax.jit(..., {argument})",
+        partial(_donated, indices=[one.index for one in kept]),
+        partial(_donation_patch, module, argument),
+    )
+
+
+def _donation_patch(module: Module, argument: str) -> str:
+    function = str(module.root.attrs.get("sym_name", "")).removeprefix("jit_")
+    return jit_patch(user_files(module.root), function, argument)
+
+
+def _donated(module: Module, indices: Sequence[int]) -> Module:
+    root = module.copy_root()
+    main = main_function(root)
+    with module.context:
+        for index in indices:
+            set_arg_attr(main, index, _DONOR, ir.BoolAttr.get(True))
+    return module.with_root(root)

@@ -1,0 +1,130 @@
+"""Cures by constraints of intermediate values: lost axes come back, or a better layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+
+from pyshardy.autopartition.constraints import ConstrainableValue, changes
+from pyshardy.autopartition.space import Dims
+from pyshardy.checkup.cures import Cure
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.spec import format_spec
+from pyshardy.errors import UsageError
+from pyshardy.explain.explanation import StayedWhole, ValueStory
+from pyshardy.ir.module import Module
+from pyshardy.planning.constraining import constrainable_values
+from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.patch import patch
+from pyshardy.results.constraining import constrain
+from pyshardy.results.propagation import Propagation
+from pyshardy.transforms.named_values import NamedValue, named_values
+
+_LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
+"""The reasons by which a dimension lacks an axis that something gave it."""
+_PART = ":("
+"""In the text of a sharding, the sign of a part of an axis."""
+
+
+def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
+    """Constraints of the largest values: first those that bring a lost axis back, in program order, then others.
+
+    Args:
+        propagated: The program.
+        mesh: Its mesh.
+    """
+    module = propagated.before
+    values = named_values(module.root)
+    sizes = dict(mesh.axes)
+    sites = [(site, _story(propagated, values[site.number])) for site in constrainable_values(module, values)]
+    for site, story in sites:
+        for dim, reason in _lost(story).items():
+            axis = reason.axis and reason.axis.strip('"')
+            dims = _with_axis(site, dim, axis, sizes) if axis in sizes else None
+            if dims is not None:
+                yield _cure(values[site.number], site, dims, mesh, story, (dim, reason))
+    largest = sorted(sites, key=lambda pair: -pair[0].bytes)
+    for turn in zip_longest(*(changes(site.shape, site.dims, sizes) for site, _ in largest)):
+        for (site, story), dims in zip(largest, turn):
+            if dims is not None and dims != site.dims:
+                yield _cure(values[site.number], site, dims, mesh, story)
+
+
+def _with_axis(site: ConstrainableValue, dim: int, axis: str, sizes: dict[str, int]) -> Dims | None:
+    """The axes of a value with one more on a dimension, taken from where it is; None if it does not divide."""
+    rest = tuple(tuple(one for one in axes if one != axis) for axes in site.dims)
+    new = tuple((*axes, axis) if place == dim else axes for place, axes in enumerate(rest))
+    return new if new in list(changes(site.shape, site.dims, sizes)) else None
+
+
+def _story(propagated: Propagation, one: NamedValue) -> ValueStory | None:
+    """The explanation of a value; None if its line has no value of its shape in the propagated program."""
+    span = one.value.span
+    try:
+        stories = propagated.explain(f"{span.file}:{span.line}").values
+    except UsageError:
+        return None
+    alike = [story for story in stories if story.shape == one.value.shape]
+    return max(alike, key=lambda story: len(_lost(story)), default=None)
+
+
+def _lost(story: ValueStory | None) -> dict[int, StayedWhole]:
+    """By dimension why it lacks an axis that something gave it."""
+    found: dict[int, StayedWhole] = {}
+    for dim in () if story is None else story.dims:
+        reason = next((reason for reason in dim.reasons if reason.kind in _LOST and reason.axis), None)
+        if reason is not None:
+            found[dim.dim] = reason
+    return found
+
+
+def _cure(
+    one: NamedValue,
+    site: ConstrainableValue,
+    dims: Dims,
+    mesh: Mesh,
+    story: ValueStory | None,
+    lost: tuple[int, StayedWhole] | None = None,
+) -> Cure:
+    value = one.value
+    constraint = PlanConstraint(
+        one.name, value.function, *value.span, value.shape, value.element, dims, value.count, 0.0, 0.0
+    )
+    where = f"{constraint.value} at {constraint.place}"
+    parts = [] if story is None else [dim for dim in story.dims if _PART in dim.sharding]
+    if lost is not None:
+        kind = FindingKind.LOST_AXIS
+        what, why = f"{where} lost {lost[1].axis} on dimension {lost[0]}: it is {format_spec(site.dims)}", lost[1].text
+    elif parts:
+        kind = FindingKind.LOST_AXIS
+        split = " and ".join(f"{dim.sharding} on dimension {dim.dim}" for dim in parts)
+        what = f"{where} has only parts of an axis: {split}"
+        why = "the op divides the dimension that has the axis, and what follows uses one of the two parts"
+    else:
+        kind = FindingKind.LAYOUT
+        what = f"{where} is {format_spec(site.dims)}, and its uses are better off with {format_spec(dims)}"
+        reasons = {} if story is None else {dim.dim: dim.reasons[0].text for dim in story.dims if dim.reasons}
+        changed = [dim for dim in reasons if dims[dim] != site.dims[dim]]
+        why = f"dimension {changed[0]} is whole, {reasons[changed[0]]}" if changed else ""
+    return Cure(
+        kind,
+        what,
+        why,
+        (value.span.file, value.span.line, value.span.column),
+        f"{constraint.text} at {constraint.place}",
+        partial(_constrained, constraints=(constraint,), mesh=mesh),
+        partial(_diff, constraint),
+        value.span,
+    )
+
+
+def _diff(constraint: PlanConstraint) -> str:
+    """The constraint as a diff; empty where the statement cannot take one."""
+    text = patch((constraint,))
+    return text if text.startswith("---") else ""
+
+
+def _constrained(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
+    return constrain(module, constraints, mesh)

@@ -1,0 +1,126 @@
+"""`pyshardy.doctor` on programs with one mistake each: it is the first finding, and the patch mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from checkup.programs import CASES
+from search.patching import apply_patch, imported
+
+import pyshardy
+from pyshardy.checkup.cures import LEAST_GAIN, gain
+from pyshardy.report.diagnosis import Diagnosis, Figures
+
+NAMES = sorted(CASES)
+SEEDED = {"axis lost at a lookup": 2, "nothing donated": 2}
+"""Sound programs for which a better layout is known, with the most findings on them."""
+
+
+def load(source: str, path: Path) -> pyshardy.Module:
+    made: ModuleType = imported(path, source.splitlines(keepends=True))
+    return pyshardy.load(made.step.lower(*made.arguments))
+
+
+def step_seconds(module: pyshardy.Module) -> float:
+    return pyshardy.cost(module, "h100").step_seconds
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # paths in patches are relative to it
+    return tmp_path
+
+
+def diagnosis(source: str, path: Path) -> Diagnosis:
+    return pyshardy.doctor(load(source, path), hardware="h100")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_mistake_is_the_first_finding(name: str, folder: Path) -> None:
+    case, path = CASES[name], folder / f"wrong_{NAMES.index(name)}.py"
+    found = diagnosis(case.wrong, path)
+    first = found.findings[0]
+    assert first.kind.value in case.kinds and case.says in f"{first.what} {first.cure}"
+    assert all(len(list(found.tables().lines(width))) <= 24 for width in (80, 200))
+    assert bool(first.patch) == case.is_patched
+    if case.is_patched:
+        mended = "".join(apply_patch(case.wrong.splitlines(keepends=True), first.patch))
+        seconds, bytes = (
+            [figure(load(text, folder / f"{kind}_{NAMES.index(name)}.py")) for kind, text in pair]
+            for figure, pair in (
+                (step_seconds, (("mended", mended), ("sound", case.sound))),
+                (lambda module: pyshardy.cost(module, "h100").peak_bytes, (("again", mended), ("right", case.sound))),
+            )
+        )
+        assert seconds[0] <= 1.01 * seconds[1] and bytes[0] <= 1.1 * bytes[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sound_program_has_no_finding_that_saves_little(name: str, folder: Path) -> None:
+    found = diagnosis(CASES[name].sound, folder / f"sound_{NAMES.index(name)}.py")
+    assert len(found.findings) <= SEEDED.get(name, 0)
+    for one in found.findings:
+        assert one.after is not None and gain(one.before, one.after, found.limit) >= LEAST_GAIN
+
+
+def test_a_mistake_that_is_not_mended_is_noticed(folder: Path) -> None:
+    """What `test_the_mistake_is_the_first_finding` compares differs where the patch is left out."""
+    case = CASES["axis lost at a lookup"]
+    wrong, sound = (step_seconds(load(text, folder / f"{name}.py")) for name, text in
+                    (("lookup_wrong", case.wrong), ("lookup_sound", case.sound)))  # fmt: skip
+    assert wrong > 1.01 * sound
+
+
+def test_the_same_program_gives_the_same_text(folder: Path) -> None:
+    module = load(CASES["axis lost at a lookup"].wrong, folder / "twice.py")
+    first, second = (str(pyshardy.doctor(module, hardware="h100")) for _ in range(2))
+    assert first == second
+
+
+def test_later_findings_start_where_earlier_ones_end(folder: Path) -> None:
+    found = diagnosis(CASES["axis lost at a lookup"].wrong, folder / "chain.py")
+    assert found.findings[0].before == found.now
+    for one, other in zip(found.findings, found.findings[1:]):
+        assert one.after == other.before
+
+
+def test_few_tries_find_less(folder: Path) -> None:
+    module = load(CASES["axis lost at a lookup"].wrong, folder / "few.py")
+    found = pyshardy.doctor(module, hardware="h100", tries=1)
+    assert found.tries <= 3 and len(found.findings) <= 1
+
+
+def test_what_is_tried_is_said(folder: Path) -> None:
+    said: list[str] = []
+    pyshardy.doctor(load(CASES["nothing donated"].wrong, folder / "said.py"), hardware="h100", progress=said.append)
+    assert "trying 1: jax.jit(..., donate_argnames=('params',))" in said
+
+
+def test_what_does_not_fit_is_a_finding() -> None:
+    text = """
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<262144x262144xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+        -> tensor<262144x262144xf32> {
+      %0 = stablehlo.tanh %a : tensor<262144x262144xf32>
+      return %0 : tensor<262144x262144xf32>
+    }"""
+    found = pyshardy.doctor(text, hardware="h100")
+    assert [one.kind.value for one in found.findings] == ["memory"]
+    assert found.findings[0].after is None and "does not fit" in found.findings[0].what
+    assert "which does not fit in" in str(found) and "not tried" in str(found)
+
+
+def test_one_device_is_refused() -> None:
+    text = "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }"
+    with pytest.raises(pyshardy.UsageError, match="needed a mesh with several devices"):
+        pyshardy.doctor(text)
+    with pytest.raises(pyshardy.UsageError, match="got tries=0, needed a number from 1"):
+        pyshardy.doctor(text, tries=0)
+
+
+def test_memory_counts_as_far_as_it_matters() -> None:
+    before, half = Figures(1.0, 1 << 30), Figures(1.0, 1 << 29)
+    assert gain(before, half, 80e9) < LEAST_GAIN < gain(before, half, 80e9, is_free=True)
+    assert gain(before, half, 0.9e9) > gain(before, half, 80e9, is_free=True)

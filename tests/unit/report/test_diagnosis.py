@@ -1,0 +1,61 @@
+"""Findings as text and as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
+
+NOW, THEN = Figures(0.002, 3 << 30), Figures(0.001, 1 << 30)
+FINDING = Finding(
+    FindingKind.LOST_AXIS,
+    "`x` lost it",
+    "because " + "of this and that " * 30,
+    ("f.py", 3, 4),
+    "x = y",
+    NOW,
+    THEN,
+    "--- a\n",
+)
+FOUND = Diagnosis((FINDING,), NOW, 2 << 30, 8, "a chip", 5)
+
+
+def lines(found: Diagnosis, width: int = 80) -> list[str]:
+    return [str(line) for line in found.tables().lines(width)]
+
+
+def test_a_finding_says_what_why_and_what_to_do() -> None:
+    shown = lines(FOUND)
+    assert shown[0] == "a step takes 2.0 ms on 8 x a chip, 3.0 GiB per device, which does not fit in 2.0"
+    assert shown[3] == "1. `x` lost it"
+    assert shown[-3:] == [
+        "   do: x = y", "   tried: a step 2.0 ms → 1.0 ms, memory per device 3.0 GiB → 1.0 GiB, which", "     fits"
+    ]  # fmt: skip
+    assert max(map(len, shown)) <= 80
+
+
+def test_long_causes_are_shortened_to_a_screen() -> None:
+    assert lines(FOUND)[7].endswith(" …")
+    three = lines(replace(FOUND, findings=(FINDING,) * 3))
+    assert len(three) <= 24 and sum(line.endswith(" …") for line in three) == 3
+
+
+def test_without_findings_it_says_what_was_tried() -> None:
+    assert "nothing found that costs 1% or more; 5 other programs were tried" in str(replace(FOUND, findings=()))
+
+
+def test_the_speaker_comes_first() -> None:
+    assert lines(replace(FOUND, speaker="as compiled by X"))[0] == "as compiled by X"
+
+
+def test_what_cannot_be_tried_says_so() -> None:
+    untried = replace(FOUND, findings=(replace(FINDING, after=None),))
+    assert lines(untried)[-1] == "   not tried: no annotation does this"
+
+
+def test_the_data_has_all_of_it() -> None:
+    data = FOUND.to_json()
+    assert data["now"] == {"step_seconds": 0.002, "peak_bytes": 3 << 30} and data["memory_limit_bytes"] == 2 << 30
+    (finding,) = data["findings"]
+    assert finding["kind"] == "lost axis" and (finding["file"], finding["line"]) == ("f.py", 3)
+    assert finding["after"] == {"step_seconds": 0.001, "peak_bytes": 1 << 30} and finding["patch"] == FOUND.patch
