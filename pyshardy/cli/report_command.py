@@ -15,6 +15,7 @@ from pyshardy.report.files import write_whole
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
+    from pyshardy.report.diagnosis import Diagnosis
 
 FORMATS = ("html", "json", "model-explorer")
 
@@ -27,7 +28,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compare", metavar="FILE2", help=text)
     text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
     parser.add_argument("--format", choices=FORMATS, default="html", help=text)
-    text = "search for annotations that make the program send less (default yes)"
+    text = (
+        "search for annotations that make the program send less, and with --hardware for what costs most (default yes)"
+    )
     parser.add_argument("--hints", action=argparse.BooleanOptionalAction, default=True, help=text)
     text = "show the estimated cost of a run on this chip (h100, v5p, ...), or on one that a TOML file describes"
     parser.add_argument("--hardware", metavar="CHIP|FILE", help=text)
@@ -53,9 +56,18 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
     results = [
         _partition(one, name, options, partitioning) for one, name in zip([module, other], sources) if one is not None
     ]
-    with stage("writing the report"), naming(arguments.source):
+    with stage("estimating"), naming(arguments.source):
         figures = [_figures(result, arguments.hardware) for result in results]
-        content = report_bytes(results, arguments.format, hints=arguments.hints, names=_names(sources), figures=figures)
+    diagnoses = [_diagnosis(result, arguments) for result in results]
+    with stage("writing the report"), naming(arguments.source):
+        content = report_bytes(
+            results,
+            arguments.format,
+            hints=arguments.hints,
+            names=_names(sources),
+            figures=figures,
+            diagnoses=diagnoses,
+        )
     if path == "-":
         sys.stdout.buffer.write(content)
         return ""
@@ -88,6 +100,16 @@ def _names(sources: list[str]) -> list[str]:
     """The names of files, shortened as far as they still differ."""
     short = ["standard input" if name == STANDARD_INPUT else os.path.basename(name) or name for name in sources]
     return short if len(set(short)) == len(short) else sources
+
+
+def _diagnosis(result: Any, arguments: argparse.Namespace) -> Diagnosis | None:
+    """What costs most on a chip; None if no chip is named, or if hints are not wanted."""
+    if arguments.hardware is None or not arguments.hints or result.device_count < 2:
+        return None
+    from pyshardy.checkup.doctor import doctor
+
+    with stage("looking for what costs most") as say, naming(arguments.source):
+        return doctor(result, hardware=arguments.hardware, progress=say)
 
 
 def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from typing import Any
 
 from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
@@ -70,7 +71,10 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     if arguments.save is not None:
         plan.save(arguments.save)
     if arguments.patch is not None:
-        write_whole(arguments.patch, patch.encode())
+        told, mark, diff = patch.partition("--- ")
+        write_whole(arguments.patch, f"{mark}{diff}".encode())
+        for line in told.splitlines():
+            print(f"not in {arguments.patch}: {line}", file=sys.stderr)
     return plan
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from pyshardy.core.alike import common, general_text
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import lists_overlap
 from pyshardy.core.mesh import Mesh
@@ -158,7 +159,7 @@ class Conflict:
     """A conflict between two shardings.
 
     Attributes:
-        text: The conflict in words.
+        text: The conflict in words, with its bytes.
         op: Full name of the op.
         scope: The name that JAX gave it.
         file: The file of the user's program.
@@ -181,6 +182,11 @@ class Conflict:
     winner: str | None
     bytes_per_device: int
 
+    @property
+    def reason(self) -> str:
+        """The conflict in words, without its bytes."""
+        return self.text.rpartition(" (")[0]
+
     def to_json(self) -> dict[str, Any]:
         """The conflict as JSON-ready data; the keys are the names of the attributes."""
         return asdict(self)
@@ -188,7 +194,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """All conflicts of a program, those that send most bytes first; `str` is a list of them."""
+    """All conflicts of a program, those that send most bytes first; `str` lists equal ones of all layers as one."""
 
     rows: tuple[Conflict, ...]
 
@@ -208,10 +214,29 @@ class Conflicts:
     def __str__(self) -> str:
         if not self.rows:
             return "no conflicts: all shardings that meet agree"
-        return "\n".join(f"{number}. {row.text}" for number, row in enumerate(self.rows, 1))
+        alike: dict[object, list[Conflict]] = {}
+        for row in self.rows:
+            if row.bytes_per_device:
+                alike.setdefault((general_text(row.reason), row.bytes_per_device), []).append(row)
+        groups = sorted(alike.values(), key=lambda rows: -len(rows) * rows[0].bytes_per_device)
+        lines = [f"{number}. {_folded(rows)}" for number, rows in enumerate(groups, 1)]
+        silent = sum(not row.bytes_per_device for row in self.rows)
+        if silent:
+            more = "more " if groups else ""
+            lines.append(f"{silent} {more}{'conflict sends' if silent == 1 else 'conflicts send'} nothing")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def _folded(rows: Sequence[Conflict]) -> str:
+    """Conflicts that are the same in all layers, as one sentence."""
+    if len(rows) == 1:
+        return rows[0].text
+    return (
+        f"{common(row.reason for row in rows)} ({format_bytes(rows[0].bytes_per_device)} per device, {len(rows)} times)"
+    )
 
 
 def find_conflicts(why: Why) -> Conflicts:

@@ -10,6 +10,7 @@ from pyshardy.core.boxes import device_boxes
 from pyshardy.core.given import as_shape
 from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 
@@ -105,16 +106,28 @@ class Drawing:
         return svg(self)
 
 
-def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawing:
+def _of_result(result: Any, name: str) -> tuple[TensorSharding, tuple[int, ...], Mesh | None]:
+    """The sharding, shape and mesh of a value of a result."""
+    row, meshes = result.values[name][0], result.meshes
+    mesh = next((mesh for mesh in meshes.values() if mesh.axes), None)
+    if row.sharding is not None:
+        return row.sharding, row.shape, mesh_of(row.sharding, meshes)
+    return TensorSharding.fully_replicated(mesh or Mesh([]), len(row.shape)), row.shape, mesh
+
+
+def draw(sharding: Any, shape: Sequence[int] | str, mesh: Mesh | None = None) -> Drawing:
     """Draw the blocks of a tensor on the devices: as text, with colours in a terminal, and as SVG in a notebook.
 
+    `draw(result, name)` draws a value of a result of `propagate` or `partition`, by its name as for `result.values`.
+
     Args:
-        sharding: A `TensorSharding`, or a sharding of JAX.
-        shape: The shape of the tensor: one to three dimensions.
+        sharding: A `TensorSharding`, or a sharding of JAX; or a result.
+        shape: The shape of the tensor: one to three dimensions; for a result, the name of a value.
         mesh: The mesh, for a `TensorSharding` that refers to it by name.
 
     Raises:
-        UsageError: There is no mesh, there are more than 64 devices, or the shape cannot be drawn.
+        UsageError: There is no mesh, there are more than 64 devices, the shape cannot be drawn, or no value has the
+            name.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> print(draw(parse_sharding('<@mesh, [{"x"}, {}]>'), (8, 4), Mesh([("x", 2), ("y", 2)])))
@@ -126,6 +139,8 @@ def draw(sharding: Any, shape: Sequence[int], mesh: Mesh | None = None) -> Drawi
     4:8 │ 2,3 │
         └─────┘
     """
+    if isinstance(shape, str) and hasattr(sharding, "values") and hasattr(sharding, "meshes"):
+        sharding, shape, mesh = _of_result(sharding, shape)
     sizes = as_shape(shape, _DOING)
     if not 1 <= len(sizes) <= MOST_DIMS or min(sizes) < 1:
         needed = f"one to {MOST_DIMS} dimensions, none of them empty"

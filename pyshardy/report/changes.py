@@ -98,7 +98,7 @@ class CollectiveChange:
     @property
     def what(self) -> str:
         """Whether they were added, removed or changed."""
-        return "came" if not self.count_before else "went" if not self.count_after else "changed"
+        return "added" if not self.count_before else "removed" if not self.count_after else "changed"
 
     def to_json(self) -> dict[str, Any]:
         """The change as JSON-ready data."""

@@ -177,13 +177,18 @@ def _lines(found: Diagnosis, width: int, most: int) -> Iterator[Text]:
         cause = paragraph(one.why, width - 5) if one.why else []
         if len(cause) > most:
             cause = [*cause[: most - 1], cause[most - 1].append(" …")]
-        for text in (f"do: {one.cure}", _worth(one, found.limit)):
+        for text in (f"do: {one.cure}", worth_text(one, found.limit)):
             cause += paragraph(text, width - 3)
         yield from (Text("   ").append(line) for line in cause)
 
 
-def _worth(one: Finding, limit: float) -> str:
-    """The figures before and after, in words."""
+def worth_text(one: Finding, limit: float) -> str:
+    """The figures before and after a cure, in words.
+
+    Args:
+        one: The finding.
+        limit: The bytes of memory of a device.
+    """
     if one.after is None:
         return "not tried: no annotation does this"
     seconds = f"{format_duration(one.before.seconds)} → {format_duration(one.after.seconds)}"

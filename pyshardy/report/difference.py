@@ -11,7 +11,7 @@ from pyshardy.report.changes import Change, CollectiveChange, Talk, Total
 from pyshardy.report.difference_tables import difference_lines
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 
-DIFFERENCE_VERSION = 1
+DIFFERENCE_VERSION = 2
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
 
 

@@ -122,7 +122,7 @@ def _collectives(changes: Sequence[CollectiveChange], notation: Notation) -> Tab
     rows = []
     for change in changes:
         cause = change.cause or "the op itself"
-        style = {"came": "red", "went": "green"}.get(change.what, "")
+        style = {"added": "red", "removed": "green"}.get(change.what, "")
         axes = None if change.axes is None else ", ".join(format_axis(axis, notation) for axis in change.axes)
         rows.append(
             (

@@ -310,7 +310,7 @@ def _partition(result: ProgramResult) -> Partition:
 
 
 def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:
-    """The collectives that came, went or changed, the largest difference first."""
+    """The collectives that were added, removed or changed, the largest difference first."""
     left, right = _groups(before), _groups(after)
     found = []
     for key in {**left, **right}:

@@ -11,6 +11,7 @@ from pyshardy.report.page.render import PageFormat
 
 if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
+    from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import Material
     from pyshardy.results.partition import Partition
     from pyshardy.results.program_result import ProgramResult
@@ -26,6 +27,7 @@ def report_bytes(
     hints: bool = True,
     names: Sequence[str] = (),
     figures: Sequence[Mapping[str, str]] = (),
+    diagnoses: Sequence[Diagnosis | None] = (),
 ) -> bytes:
     """The report of a result, or of two that are compared.
 
@@ -35,6 +37,7 @@ def report_bytes(
         hints: Whether to look for annotations that help.
         names: The names of the results in the report.
         figures: Further figures for the overview of each.
+        diagnoses: What costs most in each.
 
     Raises:
         UsageError: The format is unknown.
@@ -46,8 +49,13 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, name, costs)
-        for one, name, costs in zip(results, names or _default_names(results), figures or [{}] * len(results))
+        describe_result(one, hints, name, costs, diagnosis)
+        for one, name, costs, diagnosis in zip(
+            results,
+            names or _default_names(results),
+            figures or [{}] * len(results),
+            diagnoses or [None] * len(results),
+        )
     ]
     if kind is PageFormat.HTML:
         return render(data).encode()
@@ -57,7 +65,11 @@ def report_bytes(
 
 
 def describe_result(
-    result: ProgramResult, hints: bool = True, name: str = "", figures: Mapping[str, str] | None = None
+    result: ProgramResult,
+    hints: bool = True,
+    name: str = "",
+    figures: Mapping[str, str] | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> dict[str, Any]:
     """The data of the page of a result.
 
@@ -66,12 +78,13 @@ def describe_result(
         hints: Whether to look for annotations that help.
         name: The name of the result on the page.
         figures: Further figures for the overview.
+        diagnosis: What costs most.
     """
     from pyshardy.ir.pause_gc import pause_gc
     from pyshardy.report.page.describe import describe
 
     with pause_gc():
-        return describe(_material(result, hints, name, figures or {}))
+        return describe(replace(_material(result, hints, name, figures or {}), diagnosis=diagnosis))
 
 
 def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> Material:

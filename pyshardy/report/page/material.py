@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyshardy.costing.peak import Peak
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.why import Why
+from pyshardy.report.diagnosis import Diagnosis
 from pyshardy.report.summary import Summary
 from pyshardy.report.traffic import Traffic
 
@@ -25,6 +26,7 @@ class Material:
         hints: Helpful annotations, by the reason of the collective.
         memory: The peak memory of a device; None if unknown.
         cost: Additional figures for the overview, each a name and a text.
+        diagnosis: What costs most; None if nobody looked.
     """
 
     source: str
@@ -35,3 +37,4 @@ class Material:
     hints: Mapping[str, str] = field(default_factory=dict)
     memory: Peak | None = None
     cost: tuple[tuple[str, str], ...] = ()
+    diagnosis: Diagnosis | None = None

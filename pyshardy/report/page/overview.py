@@ -7,6 +7,7 @@ from typing import Any
 
 from pyshardy.costing.arguments import argument_category
 from pyshardy.explain.collectives import ExplainedCollectives
+from pyshardy.report.diagnosis import Diagnosis, worth_text
 from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material
 from pyshardy.report.summary import Summary, TensorRow, mesh_to_json
@@ -30,7 +31,13 @@ def overview(material: Material) -> dict[str, Any]:
         "peak": None if memory is None else {"bytes": memory.bytes, "categories": list(map(list, memory.categories))},
         "warnings": list(summary.warnings),
         "cost": [list(pair) for pair in material.cost],
+        "findings": None if material.diagnosis is None else _findings(material.diagnosis),
     }
+
+
+def _findings(found: Diagnosis) -> list[list[str]]:
+    """Per finding: what is wrong, why, what to do, what that saves, and the patch."""
+    return [[one.what, one.why, one.cure, worth_text(one, found.limit), one.patch] for one in found.findings]
 
 
 def _side(rows: Sequence[TensorRow]) -> list[int]:

@@ -46,3 +46,24 @@ def test_what_makes_no_sense_is_refused(cli: Cli, tmp_path: Path) -> None:
 def test_standard_output(cli: Cli) -> None:
     assert json.loads(cli("report", MLP, "--json", "--no-hints").out)["overview"]["source"] == "mlp.mlir"
     assert cli("report", MLP, "-o", "-").out.startswith("<!doctype html>")
+
+
+def test_what_costs_most_is_on_the_overview(cli: Cli, tmp_path: Path) -> None:
+    text = """
+sdy.mesh @mesh = <["x"=8]>
+func.func @main(%a: tensor<8192x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %b: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>})
+    -> tensor<8192x4096xbf16> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16>
+  return %0 : tensor<8192x4096xbf16>
+}"""
+    source, path = tmp_path / "rivals.mlir", tmp_path / "r.json"
+    source.write_text(text)
+    assert cli("report", source, "--hardware", "h100", "--format", "json", "-o", path).status == 0
+    ((what, _, cure, worth, patch),) = json.loads(path.read_text())["overview"]["findings"]
+    assert "makes devices communicate" in what and cure.startswith("annotate `arg0`") and "tried: a step" in worth
+    assert patch == ""
+    for options in (("--no-hints", "--hardware", "h100"), ()):
+        assert cli("report", source, *options, "--format", "json", "-o", path).status == 0
+        assert json.loads(path.read_text())["overview"]["findings"] is None

@@ -204,3 +204,20 @@ def test_texts_of_a_picture_are_whole_and_apart(shape: tuple[int, ...]) -> None:
 
 def test_a_text_over_another_is_noticed() -> None:
     assert unreadable([("a", 0, 0, 10, 10), ("b", 5, 5, 15, 15), ("c", -1, 50, 5, 60)]) == ["c", "b over a"]
+
+
+def test_a_value_of_a_result_is_drawn_by_its_name() -> None:
+    result = pyshardy.propagate("""
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<2xf32>)
+        -> (tensor<8x4xf32>, tensor<2xf32>) {
+      %0 = stablehlo.tanh %a : tensor<8x4xf32>
+      return %0, %b : tensor<8x4xf32>, tensor<2xf32>
+    }""")
+    sharding = parse_sharding('<@mesh, [{"x"}, {}]>')
+    assert str(draw(result, "tanh")) == str(draw(sharding, (8, 4), Mesh([("x", 2)])))
+    assert "0,1" in str(draw(result, "arg1"))
+    with pytest.raises(ShardyError, match="no value|nothing|needed"):
+        draw(result, "nobody")
+    with pytest.raises(ShardyError, match="got 'x', needed a shape"):
+        draw(3, "x")

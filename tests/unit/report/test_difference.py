@@ -33,7 +33,7 @@ DIFFERENCE = Difference(
 )
 
 
-@pytest.mark.parametrize(("before", "after", "what"), [(0, 2, "came"), (2, 0, "went"), (1, 2, "changed")])
+@pytest.mark.parametrize(("before", "after", "what"), [(0, 2, "added"), (2, 0, "removed"), (1, 2, "changed")])
 def test_collectives_come_go_and_change(before: int, after: int, what: str) -> None:
     assert replace(CAME, count_before=before, count_after=after).what == what
 
@@ -89,7 +89,7 @@ def test_as_json() -> None:
             "after": '[{}, {"x"}]', "count_before": 1, "count_after": 1, "bytes_before": 128, "bytes_after": 64,
         }
     ]  # fmt: skip
-    assert found["collectives"][0]["what"] == "came"
+    assert found["collectives"][0]["what"] == "added"
     assert found["collectives"][0]["axes"] == [{"name": "x", "pre_size": 1, "size": None}]
     assert found["totals"] == [
         {"name": "inputs", "before": 128, "after": 64},

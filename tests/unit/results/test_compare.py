@@ -164,8 +164,8 @@ def test_what_the_devices_send_may_not_be_known() -> None:
 def test_collectives_come_go_and_change() -> None:
     moved = replace(ROW, source=("f.py", 9, 1))
     assert compare_traffic(Traffic((ROW,)), Traffic((ROW,))) == []
-    assert [one.what for one in compare_traffic(Traffic((ROW,)), Traffic(()))] == ["went"]
-    assert [one.what for one in compare_traffic(Traffic((ROW,)), Traffic((moved,)))] == ["went", "came"]
+    assert [one.what for one in compare_traffic(Traffic((ROW,)), Traffic(()))] == ["removed"]
+    assert [one.what for one in compare_traffic(Traffic((ROW,)), Traffic((moved,)))] == ["removed", "added"]
     larger = replace(ROW, sent_bytes_per_device=200)
     (found,) = compare_traffic(Traffic((ROW,)), Traffic((larger, ROW)))
     assert (found.what, found.count_before, found.count_after, found.bytes_after) == ("changed", 1, 2, 392)

@@ -40,8 +40,8 @@ def test_an_edit_is_local_and_right(result: Propagation) -> None:
         ("input", "params['w2']"),
     ]
     assert [(one.what, one.kind, one.bytes_before, one.bytes_after) for one in found.collectives] == [
-        ("came", "all_reduce", 0, 32768),
-        ("went", "all_reduce", 2048, 0),
+        ("added", "all_reduce", 0, 32768),
+        ("removed", "all_reduce", 2048, 0),
     ]
     assert {one.name: (one.before, one.after) for one in found.totals} == {
         "inputs": (67584, 102400),

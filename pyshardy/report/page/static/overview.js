@@ -4,7 +4,7 @@ function overviewView(programs) {
   const [program] = programs;
   const about = program.overview;
   return el("div", { class: "cards" },
-    verdictCard(program), el("div", { class: "stack" }, meshCard(program), trafficCard(program)), el("div", { class: "stack" }, memoryCard(program), portsTotals(program)),
+    verdictCard(program), findingsCard(program), el("div", { class: "stack" }, meshCard(program), trafficCard(program)), el("div", { class: "stack" }, memoryCard(program), portsTotals(program)),
     largestCard(program),
     about.warnings.length ? card(counted(about.warnings.length, "warning"), listOf(about.warnings, (text) => el("li", {}, text), "ul", {}, 8)) : null);
 }
@@ -22,6 +22,20 @@ function verdictCard(program) {
   ];
   return el("section", { class: "card wide facts", "aria-label": "in short" },
     facts.filter(Boolean).map(([figure, what]) => el("div", {}, el("b", {}, figure), el("span", {}, what))));
+}
+
+function findingsCard(program) {
+  const found = program.overview.findings;
+  if (!found) return null;
+  const section = card("What costs most", found.length
+    ? el("ol", { class: "stories" }, found.map(([what, why, cure, worth, patch]) => el("li", {},
+      el("p", {}, el("b", {}, rich(what))),
+      why ? el("p", { class: "quiet" }, rich(why)) : null,
+      patch ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "patch" }, el("pre", { text: patch })) : el("p", { class: "hint" }, rich(cure)),
+      el("p", {}, worth))))
+    : el("p", { class: "quiet" }, "Nothing was found that costs 1% or more."));
+  section.classList.add("wide");
+  return section;
 }
 
 function meshCard(program) {
