@@ -42,6 +42,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
                 "partition",
                 "cost",
                 "confirm",
+                "doctor",
                 "report",
                 "search",
                 "run",
