@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from pyshardy.cli.cost_command import add_by_option
 from pyshardy.cli.numbers import number_argument, seconds_argument
-from pyshardy.cli.printing import PLAIN_SIGNS, can_show_signs, json_text
+from pyshardy.cli.printing import PLAIN_SIGNS, can_show_signs, json_text, program
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
@@ -223,6 +224,20 @@ def _devices_text(found: Found) -> str:
     return f"{count} device{'s' * (count != 1)}"
 
 
+def _next_line(found: Sequence[Found], arguments: argparse.Namespace) -> str:
+    """Which command finds what costs most in the program whose devices wait longest; empty if none waits."""
+    waiting = {one.number: one.data["cost"]["estimated"]["exposed_seconds"] for one in found if one.data.get("cost")}
+    if not any(waiting.values()):
+        return ""
+    if not arguments.report:
+        return "--report DIR keeps the programs, for pyshardy doctor and pyshardy explain"
+    slowest = max(found, key=lambda one: waiting.get(one.number, 0.0))
+    chosen = (("--hardware", arguments.hardware), ("--compiler", arguments.compiler))
+    options = [part for name, value in chosen if value for part in (name, value)]
+    path = os.path.join(arguments.report, slowest.page.removesuffix(".html") + ".mlir")
+    return f"what costs most, and what mends it: {shlex.join([program(), 'doctor', path, *options])}"
+
+
 def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace) -> list[str]:
     """The lines at the end: what was shown, what was not, and how to see it."""
     from pyshardy.watching.hidden import hidden_lines
@@ -233,6 +248,7 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
         lines[0] += f"; {os.path.join(arguments.report, 'index.html')} lists them"
     for name, count in sorted(session.again.items()):
         lines.append(f"{name} was compiled {count + 1} times, alike each time")
+    lines += filter(None, [_next_line(session.found, arguments)])
     lines += hidden_lines(session.others(), bool(arguments.only))
     if not ending.was_watched and not shown and not session.hidden:
         lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")

@@ -52,7 +52,8 @@ def test_every_program_is_shown_and_the_script_is_untouched(tmp_path: Path) -> N
     assert column(second, "outputs", "name")[:2] == ["result[0]['down']", "result[0]['up']"]
     assert f"train.py:{PRODUCT_LINE}" in column(second, "collectives (estimated by the formula model)", "source")
     assert "estimated cost on 8 x TPU v5e" in second
-    assert "pyshardy: 2 programs shown\npyshardy: not shown, on one device: " in second
+    kept = "--report DIR keeps the programs, for pyshardy doctor and pyshardy explain"
+    assert f"pyshardy: 2 programs shown\npyshardy: {kept}\npyshardy: not shown, on one device: " in second
     assert column(second, "programs of the script (estimated)", "program") == ["jit_init", "jit_train_step"]
     assert column(second, "programs of the script (estimated)", "costliest line") == ["", f"train.py:{PRODUCT_LINE}"]
 
