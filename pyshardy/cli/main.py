@@ -154,7 +154,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         print()
         print_tables(place_tables(By(arguments.by), rows))
     if not arguments.json:
-        _print_next(arguments, rest, result.partition.device_count)
+        _print_next(arguments, result.partition.device_count)
     _print_warnings(result.warnings)
     return 0 if result.fits or result.estimate.is_close else 1
 
@@ -216,20 +216,14 @@ def _show(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         from pyshardy.report.tables import summary_tables
 
         print_tables(summary_tables(summary, table_options(arguments)))
-        _print_next(arguments, rest, result.device_count)
+        _print_next(arguments, result.device_count)
     return 0
 
 
-def _print_next(arguments: argparse.Namespace, rest: Sequence[str], devices: int) -> None:
+def _print_next(arguments: argparse.Namespace, devices: int) -> None:
     """Say which command finds what costs most."""
-    from pyshardy.frontend.from_text import STANDARD_INPUT
-
-    if devices < 2 or arguments.source == STANDARD_INPUT:
-        return
-    chosen = [(f"--{name}", getattr(arguments, name, None)) for name in ("hardware", "compiler")]
-    options = [part for name, value in chosen if value for part in (name, value)]
-    command = shlex.join([program(), "doctor", arguments.source, *rest, *options])
-    print(f"\nwhat costs most, and what mends it: {command}")
+    if devices > 1:
+        print(f"\nnext: `pyshardy doctor` instead of `{arguments.command}` finds what costs most, with a cure")
 
 
 def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:

@@ -19,11 +19,13 @@ from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.peak import Peak, find_peak
-from pyshardy.costing.program import Program, SourceLine, Traffic
+from pyshardy.costing.program import Op, Program, SourceLine, Traffic
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
 from pyshardy.costing.schedule import Scheduler, Totals
 from pyshardy.costing.topology import Topology
 
+_AGAIN = "rematted_computation"
+"""In the name of an op that `jax.checkpoint` computes again."""
 MEMORY_ERROR = 0.2
 """The largest error of the peak beside what compilers for H100 and v5e need for whole steps; docs/cost.md has them."""
 
@@ -95,6 +97,7 @@ class Estimate:
         transcendentals_per_device: The evaluations of functions such as the exponential on one device.
         bytes_per_device: The bytes that the kernels of one device read and write.
         utilization: The fraction of the peak rate of products that the step reaches.
+        model_utilization: The same for the products of the model alone, without what `jax.checkpoint` computes again.
         collectives: The collectives by kind, axes and line, the longest first.
         memory: The peak memory of a device.
         memory_limit_bytes: The memory that a device has.
@@ -119,6 +122,7 @@ class Estimate:
     transcendentals_per_device: float
     bytes_per_device: float
     utilization: float
+    model_utilization: float
     collectives: tuple[CollectiveCost, ...]
     memory: Peak
     memory_limit_bytes: float
@@ -208,6 +212,7 @@ def estimate(
         transcendentals_per_device=totals.transcendentals,
         bytes_per_device=totals.bytes,
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
+        model_utilization=_model_flops(block, scheduler.roofline) / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, seconds_of, topology),
         memory=_peak(program, flat, compiler, block),
         memory_limit_bytes=hardware.memory_bytes,
@@ -232,6 +237,23 @@ def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> P
         return peak
     small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
     return replace(peak, minimized_bytes=small.bytes)
+
+
+def _model_flops(block: Kernels, roofline: Roofline) -> float:
+    """The FLOPs of the products of one run, without those that are computed again; loops count as in `Scheduler`."""
+    found = 0.0
+    for kernel in block.kernels:
+        if kernel.inner:
+            inside = [_model_flops(one, roofline) for one in kernel.inner]
+            found += inside[-1] * (kernel.root.rounds or 1) if kernel.root.is_loop else max(inside)
+        else:
+            works = ((op, roofline.work(op.kind)) for op in kernel.ops)
+            found += sum(work.flops for op, work in works if work.is_matrix and not _is_again(op))
+    return found
+
+
+def _is_again(op: Op) -> bool:
+    return op.place is not None and _AGAIN in (op.place.scope or "")
 
 
 def _product_rate(block: Kernels, roofline: Roofline) -> float:

@@ -176,6 +176,7 @@ def _times(found: Estimate) -> Table:
     rows += [
         ("FLOPs per device", format_count(found.flops_per_device)),
         ("  of the peak of products", f"{found.utilization:.1%}"),
+        ("  model FLOPs utilization (MFU)", f"{found.model_utilization:.1%}"),
         ("read and written per device", format_bytes(round(found.bytes_per_device))),
     ]
     return _table("time per step (estimated)", _TIMES, rows)

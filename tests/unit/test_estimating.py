@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import pyshardy
@@ -74,3 +76,17 @@ def test_an_estimate_takes_less_time_than_the_partition_that_it_prices() -> None
 
 def test_the_chip_of_a_step_shorter_than_its_start_says_so() -> None:
     assert any("a host starts a program about every 36 us" in note for note in cost(PROGRAM, "h100").estimate.notes)
+
+
+def test_what_is_computed_again_does_not_count_for_the_model() -> None:
+    def layer(w: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.tanh(x @ w) @ w.T
+
+    shapes = jax.ShapeDtypeStruct((256, 1024), jnp.bfloat16), jax.ShapeDtypeStruct((512, 256), jnp.bfloat16)
+    found = []
+    for one in (layer, jax.checkpoint(layer)):
+        step = jax.grad(lambda w, x, one=one: (one(w, one(w, x)) ** 2).mean())
+        found.append(cost(pyshardy.load(step, *shapes, mesh={"x": 1}), "h100").estimate)
+    plain, again = ([one.model_utilization * one.step_seconds, one.flops_per_device] for one in found)
+    assert plain[0] == pytest.approx(again[0]) and 1.15 * plain[1] < again[1]
+    assert found[1].model_utilization < found[1].utilization

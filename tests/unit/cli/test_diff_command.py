@@ -51,7 +51,7 @@ def test_the_same_file_twice(cli: Cli) -> None:
 
 def test_as_json(cli: Cli, other: Path) -> None:
     found = json.loads(cli("diff", MLP, other, "--json").out)
-    assert found["version"] == 1
+    assert found["version"] == 2
     assert found["changes"][0]["name"] == "params['w1']"
     assert {one["what"] for one in found["collectives"]} == {"added", "removed"}
     assert [one["name"] for one in found["totals"]] == ["inputs", "outputs", "sent in collectives", "held at most"]

@@ -34,7 +34,8 @@ def notes(cli: Cli, path: str, *options: str) -> list[str]:
     found = cli("show", path, *options)
     assert (found.status, found.err) == (0, "")
     said = found.out.partition("\nnote: ")
-    return [] if not said[1] else ("note: " + said[2]).replace("\n  ", " ").splitlines()
+    told = said[2].partition("\n\nnext: ")[0]
+    return [] if not said[1] else ("note: " + told).replace("\n  ", " ").splitlines()
 
 
 @pytest.mark.parametrize(
