@@ -119,3 +119,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Make `%%sharding` known, for `%load_ext pyshardy`; IPython calls this."""
+    from pyshardy.notebook import register
+
+    register(shell)

@@ -16,9 +16,10 @@ from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.doctor_command import add_options as add_doctor_options
 from pyshardy.cli.lock_command import add_options as add_lock_options
-from pyshardy.cli.numbers import whole_number
+from pyshardy.cli.numbers import number_argument
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
+from pyshardy.cli.watch_command import add_options as add_watch_options
 from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
@@ -160,6 +161,14 @@ def _add_run(commands: Any) -> None:
     _add_propagation_options(run)
 
 
+def _add_watch(commands: Any) -> None:
+    text = "run a script unchanged, and show every program that jax.jit compiles in it"
+    watch = commands.add_parser("watch", help=text, description=text, allow_abbrev=False)
+    watch.set_defaults(command="watch", source=None, parser=watch)
+    add_watch_options(watch)
+    _add_user_code_options(watch)
+
+
 def _add_completion(commands: Any) -> None:
     text = "print the script that lets a shell complete command lines: source <(pyshardy completion bash)"
     completion = commands.add_parser("completion", help=text, description=text, allow_abbrev=False)
@@ -181,23 +190,17 @@ _COMMANDS = (
     _add_report,
     _add_search,
     _add_run,
+    _add_watch,
     _add_completion,
 )
 
 
 def _count(text: str) -> int:
-    return _whole(text, 1, MOST_DEVICES)
+    return number_argument(text, 1, MOST_DEVICES)
 
 
 def _seed(text: str) -> int:
-    return _whole(text, 0, 2**63 - 1)
-
-
-def _whole(text: str, low: int, high: int) -> int:
-    try:
-        return whole_number(text, "reading a number", low, high)
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(f"got {error.got}, needed {error.needed}") from error
+    return number_argument(text, 0, 2**63 - 1)
 
 
 def _tolerance(text: str) -> float:

@@ -71,7 +71,7 @@ def _words(parser: argparse.ArgumentParser, sizes: str) -> list[str]:
 
 
 def _takes_file(parser: argparse.ArgumentParser) -> bool:
-    return any(action.dest == "source" for action in parser._actions)
+    return any(action.dest in ("source", "script") for action in parser._actions)
 
 
 def _assigned(words: list[str], with_files: bool) -> str:

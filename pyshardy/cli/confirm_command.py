@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import TYPE_CHECKING
 
 from pyshardy.cli.files import naming
+from pyshardy.cli.numbers import seconds_argument
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
 
@@ -19,17 +19,7 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
     text = "how long the compiler may take, in seconds (default 600)"
-    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=600.0, help=text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"got '{text}', needed a number of seconds")
-    return value
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds_argument, default=600.0, help=text)
 
 
 def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> Confirmation:

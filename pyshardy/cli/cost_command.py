@@ -13,6 +13,11 @@ from pyshardy.errors import UsageError
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
     add_hardware_options(parser)
+    add_by_option(parser)
+
+
+def add_by_option(parser: argparse.ArgumentParser) -> None:
+    """The option that sums the time of an estimate."""
     text = "sum the time by the scopes of the model or by source lines, too"
     parser.add_argument("--by", choices=("scope", "line"), help=text)
 

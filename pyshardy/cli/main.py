@@ -13,6 +13,7 @@ pyshardy check model.mlir shardings.lock
 pyshardy doctor model.mlir --hardware h100
 pyshardy report model.mlir -o report.html
 pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
+pyshardy watch train.py --steps 3
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    os.environ.setdefault(
-        "JAX_PLATFORMS", "cpu"
-    )  # before jax is imported, which else looks for the chips of all plugins
     try:
         arguments, rest = make_parser().parse_known_args(argv)
+        if arguments.command != "watch":  # whose script looks for its own chips
+            # before jax is imported, which else looks for the chips of all plugins
+            os.environ.setdefault("JAX_PLATFORMS", "cpu")
         if arguments.command in ("diff", "check"):
             rest = take_other(arguments, rest)
         if rest:
@@ -373,6 +374,12 @@ def _print_warnings(warnings: Iterable[str]) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
+def _watch(arguments: argparse.Namespace, _: Sequence[str]) -> int:
+    from pyshardy.cli.watch_command import watch
+
+    return watch(arguments)
+
+
 def _completion(arguments: argparse.Namespace, _: Sequence[str]) -> int:
     from pyshardy.cli.completion import script
 
@@ -394,6 +401,7 @@ _COMMANDS = {
     "report": _report,
     "search": _search,
     "run": _run,
+    "watch": _watch,
     "completion": _completion,
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import math
+
 from pyshardy.errors import UsageError
 
 _MOST_DIGITS = 30
@@ -29,3 +32,38 @@ def whole_number(text: str, doing: str, low: int, high: int) -> int:
     shown = text if len(text) <= _MOST_DIGITS else f"{text[:_MOST_DIGITS]}..."
     is_large = is_number and text.strip("0") and (len(text) > _MOST_DIGITS or int(text) > high)
     raise UsageError(doing, got=f"'{shown}'", needed=f"a whole number from {low}{f' to {high}' * bool(is_large)}")
+
+
+def number_argument(text: str, low: int, high: int) -> int:
+    """The whole number in an argument, for `argparse`.
+
+    Args:
+        text: The text.
+        low: The smallest number allowed.
+        high: The largest.
+
+    Raises:
+        ArgumentTypeError: The text is not a whole number, or the number is outside this range.
+    """
+    try:
+        return whole_number(text, "reading a number", low, high)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(f"got {error.got}, needed {error.needed}") from error
+
+
+def seconds_argument(text: str) -> float:
+    """The seconds in an argument, for `argparse`.
+
+    Raises:
+        ArgumentTypeError: The text is not a number of seconds.
+
+    >>> seconds_argument("2.5")
+    2.5
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"got '{text}', needed a number of seconds")
+    return value

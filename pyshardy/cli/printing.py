@@ -8,9 +8,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
-_PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
+PLAIN_SIGNS = str.maketrans({"─": "-", "×": "x", "→": "->", "≥": ">="})
 """ASCII replacements of the characters of tables."""
 _HEIGHT = 40
 """The assumed height without a terminal."""
@@ -27,7 +27,7 @@ def print_tables(page: Any) -> None:
         Console(highlight=False).print(page, soft_wrap=True)
         return
     text = plain_text(page, printed_width())
-    sys.stdout.write(text if can_show_signs() else text.translate(_PLAIN_SIGNS))
+    sys.stdout.write(text if can_show_signs() else text.translate(PLAIN_SIGNS))
 
 
 def print_text(*texts: str) -> None:
@@ -48,10 +48,10 @@ def count_lines(page: Any, texts: Sequence[str]) -> int:
     return len(page.lines(width)) + sum(len(paragraph(text, width)) for text in texts)
 
 
-def can_show_signs() -> bool:
-    """Whether standard output can encode the characters of tables."""
+def can_show_signs(stream: TextIO | None = None) -> bool:
+    """Whether a stream, by default standard output, can encode the characters of tables."""
     try:
-        "".join(map(chr, _PLAIN_SIGNS)).encode(sys.stdout.encoding or "ascii")
+        "".join(map(chr, PLAIN_SIGNS)).encode((stream or sys.stdout).encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
         return False
     return True
@@ -75,5 +75,9 @@ def program() -> str:
 
 def print_json(data: dict[str, Any]) -> None:
     """Print data as JSON."""
-    json.dump(data, sys.stdout, indent=2)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(data))
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Data as the text of a JSON file."""
+    return json.dumps(data, indent=2) + "\n"

@@ -117,16 +117,6 @@ def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:
     if hardware is None:
         return {}
     from pyshardy.estimating import cost
-    from pyshardy.report.cost import without_unpriced
-    from pyshardy.report.summary import format_bytes, format_seconds
+    from pyshardy.report.cost import cost_figures
 
-    found = cost(result, hardware).estimate
-    return {
-        f"a run on {found.hardware}, estimated{without_unpriced(found.unknown_ops)}": format_seconds(
-            found.step_seconds
-        ),
-        "of that, nothing but collectives run": format_seconds(found.exposed_seconds),
-        f"memory of a {found.hardware}, {'enough' if found.fits else 'too little'}": format_bytes(
-            int(found.memory_limit_bytes)
-        ),
-    }
+    return cost_figures(cost(result, hardware).estimate)

@@ -15,7 +15,7 @@ from pyshardy.report.folding import fold
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import SourcePlace, format_place
 from pyshardy.report.printing import Page
-from pyshardy.report.summary import format_bytes, format_shape
+from pyshardy.report.summary import format_bytes, format_seconds, format_shape
 
 _MOST_ROWS = 24
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -55,6 +55,19 @@ def cost_tables(found: Estimate, speaker: str = "") -> Page:
         return shown
 
     return Page(lines)
+
+
+def cost_figures(found: Estimate) -> dict[str, str]:
+    """The estimated time and memory of a run, as texts, for the overview of a page."""
+    return {
+        f"a run on {found.hardware}, estimated{without_unpriced(found.unknown_ops)}": format_seconds(
+            found.step_seconds
+        ),
+        "of that, nothing but collectives run": format_seconds(found.exposed_seconds),
+        f"memory of a {found.hardware}, {'enough' if found.fits else 'too little'}": format_bytes(
+            int(found.memory_limit_bytes)
+        ),
+    }
 
 
 def without_unpriced(ops: Sequence[tuple[str, int]]) -> str:

@@ -48,6 +48,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
                 "report",
                 "search",
                 "run",
+                "watch",
                 "completion",
                 "--help",
             ],

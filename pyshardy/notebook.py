@@ -1,0 +1,99 @@
+"""`%%sharding` in a notebook: shows the programs that `jax.jit` compiles in a cell.
+
+%load_ext pyshardy
+
+%%sharding --only train_step --chip v5e
+state, loss = train_step(state, batch)
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pyshardy.errors import ShardyError
+from pyshardy.watching.analysis import Wishes, analyse
+from pyshardy.watching.hidden import hidden_lines, listed
+from pyshardy.watching.inside import ENDING, Request, dump_folder, head_of, own_names, why_hidden
+
+_NOTHING = (
+    "no program was compiled in this cell: JAX keeps those that it compiled before; jax.clear_caches() forgets them"
+)
+
+
+def register(shell: Any) -> None:
+    """Make `%%sharding` known to IPython.
+
+    Args:
+        shell: The shell, `IPython.core.interactiveshell.InteractiveShell`.
+    """
+    shell.register_magic_function(lambda line, cell: _sharding(shell, line, cell), "cell", "sharding")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports a wrong line as IPython reports it, without a traceback."""
+
+    def error(self, message: str) -> NoReturn:
+        from IPython.core.error import UsageError
+
+        raise UsageError(f"reading %%sharding: {message}; try: %%sharding --only NAME --chip v5e")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="%%sharding", add_help=False, allow_abbrev=False)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--chip", "--hardware", dest="hardware", default="")
+    parser.add_argument("--compiler")
+    parser.add_argument("--by", choices=("scope", "line"), default="")
+    return parser
+
+
+def _sharding(shell: Any, line: str, cell: str) -> None:
+    """Run a cell, and show the programs that were compiled in it."""
+    import jax
+    from IPython.display import display
+
+    arguments = _parser().parse_args(shlex.split(line))
+    request = Request("", tuple(arguments.only), arguments.all)
+    wishes = Wishes(arguments.hardware, arguments.compiler, arguments.by)
+    device = jax.local_devices()[0]
+    hidden: Counter[tuple[str, str]] = Counter()
+    shown = 0
+    with tempfile.TemporaryDirectory(prefix="pyshardy-") as folder:
+        with _dumping_to(folder, jax.config):
+            shell.run_cell(cell, store_history=False)
+        for path in sorted(Path(folder).glob("*" + ENDING)):
+            content = path.read_bytes()
+            head = head_of(content.decode(errors="replace"))
+            why = why_hidden(head, request, own_names(jax))
+            if why:
+                hidden[head.name, why] += 1
+                continue
+            shown += 1
+            try:
+                display(analyse(content, head.name, wishes, device.platform, device.device_kind))
+            except ShardyError as error:
+                print(f"{head.name} is not shown: {error}", file=sys.stderr)
+    for told in hidden_lines(listed(hidden), bool(arguments.only)):
+        print(told)
+    if not shown and not hidden:
+        print(_NOTHING)
+
+
+@contextmanager
+def _dumping_to(folder: str, config: Any) -> Iterator[None]:
+    """Let JAX dump its programs, with names and lines, to a folder."""
+    before = dump_folder(config)
+    config.update("jax_dump_ir_to", folder)
+    try:
+        yield
+    finally:
+        config.update("jax_dump_ir_to", before)

@@ -1,0 +1,1 @@
+"""Runs a script unchanged, and analyses the programs that JAX compiles in it."""

@@ -1,0 +1,105 @@
+"""The programs of a watched script at a glance: as a table, and as a page with links to their pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pyshardy.core.text import format_bytes
+from pyshardy.report.cost import format_duration
+from pyshardy.report.layout import Cell, Column, Table
+from pyshardy.report.places import format_place
+
+if TYPE_CHECKING:
+    from pyshardy.watching.session import Found
+
+_STYLE = (
+    "body{font-family:sans-serif;margin:2em;color-scheme:light dark}table{border-collapse:collapse}"
+    "td,th{padding:.2em 1.2em .2em 0;text-align:right;white-space:nowrap}"
+    "td:first-child,th:first-child{text-align:left}code{font-family:monospace}"
+)
+_COLUMNS = (
+    Column("program"),
+    Column("devices", 4, is_number=True),
+    Column("step", 1, is_number=True),
+    Column("of it collectives", 2, is_number=True),
+    Column("costliest line", 1),
+    Column("sends", 3, is_number=True),
+    Column("peak memory", 2, is_number=True),
+    Column("gathered whole", 3, is_number=True),
+    Column("", 1),
+)
+
+
+def overview(found: Sequence[Found]) -> Table:
+    """The programs at a glance.
+
+    Args:
+        found: The programs that are shown.
+    """
+    rows = [tuple(map(Cell, (one.title, *_cells(one)))) for one in found]
+    return Table("programs of the script (estimated)", _COLUMNS, rows)
+
+
+def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> bytes:
+    """The page that lists programs, with links to their pages.
+
+    Args:
+        found: The programs that are shown.
+        others: The names, numbers and reasons of the others.
+    """
+    head = "".join(f"<th>{escape(column.heading)}" for column in _COLUMNS)
+    rows = "".join(f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell)}' for cell in _cells(one))}\n" for one in found)
+    rest = "".join(
+        f"<li><code>{escape(one['name'])}</code>, {one['count']} times: {escape(one['why'])}" for one in others
+    )
+    more = f"<h2>Not shown</h2>\n<ul>\n{rest}</ul>\n" if rest else ""
+    return (
+        "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Programs of the script</title>"
+        f"<style>{_STYLE}</style>\n<h1>Programs of the script (estimated)</h1>\n"
+        f"<table>\n<tr>{head}\n{rows}</table>\n{more}"
+    ).encode(errors="backslashreplace")
+
+
+def costliest_line(collectives: Sequence[dict[str, Any]]) -> str:
+    """The line whose collectives take longest; empty if no line is known.
+
+    >>> rows = [("a.py", 3, 2.0), ("b.py", 7, 1.5), ("b.py", 7, 1.5)]
+    >>> costliest_line([{"source": [file, line, 0], "seconds": seconds} for file, line, seconds in rows])
+    'b.py:7'
+    """
+    seconds: Counter[tuple[str, int]] = Counter()
+    for row in collectives:
+        if row["source"]:
+            seconds[row["source"][0], row["source"][1]] += row["seconds"]
+    return format_place((*max(seconds, key=lambda line: seconds[line]), 0)) if seconds else ""
+
+
+def _link(found: Found) -> str:
+    title = escape(found.title)
+    return f'<a href="{escape(found.page, quote=True)}">{title}</a>' if found.page else title
+
+
+def _cells(found: Found) -> tuple[str, ...]:
+    """What stands behind the name of a program."""
+    devices = str(found.compiled.devices)
+    if found.error:
+        return devices, "", "", "", "", "", "", f"not analysed: {found.error.splitlines()[0]}"
+    cost = (found.data.get("cost") or {}).get("estimated")
+    whole = len(found.data.get("replications") or [])
+    last = "stopped before it ran" if found.compiled.stops else ""
+    if cost is None:
+        return devices, "", "", "", "", "", str(whole or ""), last
+    sent = sum(row["sent_bytes_per_device"] for row in cost["collectives"])
+    return (
+        devices,
+        format_duration(cost["step_seconds"]),
+        format_duration(cost["exposed_seconds"]),
+        costliest_line(cost["collectives"]),
+        format_bytes(sent) if sent else "",
+        format_bytes(cost["memory"]["bytes"]),
+        str(whole or ""),
+        last,
+    )
