@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.scopes import OF_JAX, scope_path, user_scopes
+from pyshardy.core.scopes import OF_JAX, is_gradient, scope_path, user_scopes
 from pyshardy.explain.cells import file_name
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
@@ -46,15 +46,6 @@ def named_scope(label: Label) -> str | None:
     return scopes[-1] if scopes else None
 
 
-def is_gradient(label: Label) -> bool:
-    """Whether JAX made an op for the gradient, going back through what a user wrote.
-
-    >>> is_gradient(Label("stablehlo.dot_general", "jit(step)/transpose(jvp(mlp))/dot_general"))
-    True
-    """
-    return any(part.startswith("transpose(") for part in (label.scope or "").split("/"))
-
-
 def place_text(label: Label) -> str:
     """The source line of an op as a phrase, " at model.py:41"; empty if unknown.
 
@@ -91,7 +82,7 @@ class Names:
             return "the return"
         inside = scope_path(label.scope) or (label.function or "").rpartition(".")[2]
         is_name = inside and not inside.startswith("<") and inside not in OF_JAX and label.name not in _REGIONS
-        gradient = is_gradient(label)
+        gradient = is_gradient(label.scope)
         scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
         found = f"`{short_scope(label)}`{scope}{place_text(label)}"
         return found if label.file is not None else found + self._near(op)

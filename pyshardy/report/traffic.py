@@ -29,9 +29,11 @@ class CollectiveRow:
         is_counted: Whether the totals include it. Of a conditional, they include only the branch that sends most.
         op: The op that needs it, by the name that JAX gave it; None if it has none.
         cause: The part of that op that needs it, such as "reshard of operand 1 of stablehlo.dot_general"; None for the
-            op itself.
+            op itself. In a compiler's program the name of the op, such as "dot_general in the gradient".
         source: File, line and column of the op; None if unknown.
         user_source: The place in the user's own code, if `source` is in a library that the user calls.
+        windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather", if it is one
+            of these permutes.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class CollectiveRow:
     cause: str | None
     source: SourcePlace | None
     user_source: SourcePlace | None = None
+    windowed: str | None = None
 
     @property
     def place(self) -> SourcePlace | None:

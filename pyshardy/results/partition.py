@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
+from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
@@ -231,8 +232,7 @@ class Partition(ProgramResult):
 
 def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
     """The collectives of a program that a compiler partitioned; it names the op that it was at."""
-    rows = collectives_of(module.root, dict(meshes), module.name)
-    return Traffic(tuple(replace(row, cause=(row.op or "").rpartition("/")[2] or None) for row in rows))
+    return Traffic(tuple(collectives_of(module.root, dict(meshes), module.name, CompilerCauses(module.root))))
 
 
 def finish_partition(

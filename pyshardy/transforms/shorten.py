@@ -57,7 +57,7 @@ class Short(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def shorten(root: Op, families: Sequence[Family], three: Collection[int]) -> Short:
+def shorten(root: Op, families: Sequence[Family], three: Collection[int], middle: int = 1) -> Short:
     """A program with two layers of most families, and three of some. The context must be entered.
 
     If there are any families, the locations of ops say their parts.
@@ -66,13 +66,14 @@ def shorten(root: Op, families: Sequence[Family], three: Collection[int]) -> Sho
         root: The module; it does not change.
         families: Its families of layers.
         three: The families of which three layers stay.
+        middle: How many layers stay between the first and the last one of these, if not one.
     """
-    return _Shortener(root, families, three).shortened()
+    return _Shortener(root, families, three, middle).shortened()
 
 
 class _Shortener:
-    def __init__(self, root: Op, families: Sequence[Family], three: Collection[int]) -> None:
-        self.root, self.main = root, main_function(root)
+    def __init__(self, root: Op, families: Sequence[Family], three: Collection[int], middle: int) -> None:
+        self.root, self.main, self.middle = root, main_function(root), middle
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
@@ -85,13 +86,13 @@ class _Shortener:
         found = _in_order(families)
         place = 0
         for number, (stretch, placed, family) in enumerate(found):
-            has_middle = families.index(family) in three
+            middle = self.middle if families.index(family) in three else 0
             for op in ops[place : stretch.start]:
                 self.parts[op] = Part(number, BETWEEN, -1)
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
-                kind = _kind(placed.layer(round_), family, has_middle)
+                kind = _kind(placed.layer(round_), family, middle)
                 for offset in range(stretch.period):
                     op = ops[start + offset]
                     if kind is None:
@@ -165,13 +166,13 @@ def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, 
     return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
-def _kind(layer: int, family: Family, has_middle: bool) -> int | None:
+def _kind(layer: int, family: Family, middle: int) -> int | None:
     """The kind of a layer; None if it is left out."""
     if not family.first <= layer <= family.last:
         return BETWEEN
     if layer in (family.first, family.last):
         return FIRST if layer == family.first else LAST
-    return MIDDLE if has_middle and layer == family.first + 1 else None
+    return MIDDLE if layer <= family.first + middle else None
 
 
 def _used(op: Op) -> Sequence[Value]:
