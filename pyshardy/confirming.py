@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from pyshardy.api import partition, propagate
 from pyshardy.compilers.answer import Answer
 from pyshardy.compilers.ask import TIMEOUT_S, ask
 from pyshardy.compilers.target import compiler_name
+from pyshardy.core.mesh import Mesh, largest_mesh
+from pyshardy.core.text import quote
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.estimating import cost
-from pyshardy.report.confirmation import Confirmation
-from pyshardy.runtime.hlo import hlo_kinds
+from pyshardy.estimating import Cost, cost
+from pyshardy.report.confirmation import Confirmation, check_collectives
+from pyshardy.report.traffic import OTHER_GROUPS, AxesTotal, Traffic
+from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
 
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 _USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of |required for [\w ]*\(([\d.]+)([KMGT]?)\) exceeds")
@@ -63,6 +67,8 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
     assert part.answer is not None
     chip = part.answer.target.chip
     said = cost(part, chip) if estimate and chip else None
+    mesh = largest_mesh(part.meshes) or Mesh(())
+    estimated = _partitioned(part.traffic, mesh) if said is None else _estimated(said, mesh)
     return Confirmation(
         compiler=str(part.answer),
         hardware="" if said is None else said.estimate.hardware,
@@ -75,6 +81,57 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
         partitioned=part.traffic.kinds,
         estimated_peak_bytes=None if said is None else said.peak_bytes,
         replications=part.replications,
+        estimated_memory=() if said is None else _memory(said),
+        rows=() if answer is None else check_collectives(hlo_collectives(_compiled(answer), mesh), estimated),
+    )
+
+
+def _memory(said: Cost) -> tuple[tuple[str, int], ...]:
+    """The parts of the estimated memory, as compilers count them."""
+    memory = said.estimate.memory
+    temporary = memory.temporary_bytes + memory.constant_bytes
+    return ("argument", memory.argument_bytes), ("output", memory.output_bytes), ("temp", temporary)
+
+
+def _estimated(said: Cost, mesh: Mesh) -> list[AxesTotal]:
+    """The collectives of an estimate by kind and axes."""
+    found: dict[tuple[str, str], AxesTotal] = {}
+    for row in said.estimate.collectives:
+        named = None if row.axes is None else row.axes.split(", ")
+        axes = _joined(None if named is None else [name for name in mesh.axis_names if name in named])
+        _add(found, AxesTotal(row.kind, axes, row.count, row.sent_bytes_per_device))
+    return list(found.values())
+
+
+def _partitioned(traffic: Traffic, mesh: Mesh) -> list[AxesTotal]:
+    """The collectives of a partitioned program by kind and axes."""
+    found: dict[tuple[str, str], AxesTotal] = {}
+    for row in traffic.collectives:
+        given = row.axes
+        names = [name for name in mesh.axis_names if any(axis.startswith(quote(name)) for axis in given or ())]
+        axes = _joined(None if given is None else names)
+        if row.is_counted:
+            _add(found, AxesTotal(row.kind, axes, row.times, row.total_bytes, row.is_lower_bound))
+    return list(found.values())
+
+
+def _joined(names: list[str] | None) -> str:
+    return OTHER_GROUPS if names is None else ", ".join(names)
+
+
+def _add(found: dict[tuple[str, str], AxesTotal], more: AxesTotal) -> None:
+    """Add collectives to those of their kind and axes."""
+    key = more.kind, more.axes
+    known = found.get(key)
+    found[key] = (
+        more
+        if known is None
+        else replace(
+            more,
+            count=known.count + more.count,
+            sent_bytes_per_device=known.sent_bytes_per_device + more.sent_bytes_per_device,
+            is_lower_bound=known.is_lower_bound or more.is_lower_bound,
+        )
     )
 
 

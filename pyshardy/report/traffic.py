@@ -109,6 +109,29 @@ class KindTotal:
     is_lower_bound: bool = False
 
 
+OTHER_GROUPS = "other groups"
+"""What stands for the axes of groups that follow none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxesTotal:
+    """All collectives of one kind along the same axes.
+
+    Attributes:
+        kind: The kind.
+        axes: The names of the mesh axes in the order of the mesh, such as "data, model", or `OTHER_GROUPS`.
+        count: The number of runs; a loop with an unknown trip count counts as one round.
+        sent_bytes_per_device: The bytes that every device sends for them.
+        is_lower_bound: Whether there is such a loop, so that the figures may be larger.
+    """
+
+    kind: str
+    axes: str
+    count: int
+    sent_bytes_per_device: int
+    is_lower_bound: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """All collectives of a partitioned program, in program order."""

@@ -42,3 +42,13 @@ def test_a_small_product_is_not_windowed() -> None:
         pytest.skip("the compiler for TPUs is not installed beside this Python")
     rows = pyshardy.partition(program(ROWS, COLUMNS, "tensor<64x64xbf16>"), compiler="tpu:v5e").traffic.collectives
     assert [(row.kind, row.windowed, row.cause) for row in rows] == [("all_gather", None, "dot_general")]
+
+
+def test_the_rounds_of_windowed_products_are_counted_in_the_compiled_program() -> None:
+    """The text of the compiled program does not say how often its loops run."""
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    found = pyshardy.confirm(program(ROWS, COLUMNS), "tpu:v5e")
+    (row,) = found.rows
+    assert row.compiled == row.estimated and (row.kind, row.axes, row.holds) == ("collective_permute", "data", True)
+    assert row.compiled is not None and not row.compiled.is_lower_bound

@@ -7,6 +7,7 @@ import pytest
 import pyshardy
 from pyshardy.compilers import ask as module_of_ask
 from pyshardy.errors import ShardyError, UsageError
+from support.tables import tables_in
 from tests.unit.compilers.programs import REPLICATED, SUMMED
 
 
@@ -20,6 +21,19 @@ def test_memory_and_collectives_of_the_compiled_program() -> None:
     lines = str(found).splitlines()
     assert lines[0].startswith("compiled by XLA for CPUs (jaxlib ")
     assert lines[1] == f"needs: {found.peak_bytes} B per device"
+
+
+def test_collectives_stand_beside_those_of_the_partitioned_program() -> None:
+    found = pyshardy.confirm(SUMMED, "cpu")
+    (row,) = found.rows
+    assert (row.kind, row.axes, row.compiled, row.holds) == ("all_reduce", "x", row.estimated, True)
+    (data,) = found.to_json()["collectives_by_axes"]
+    figures = {"count": 1, "sent_bytes_per_device": 16, "is_lower_bound": False}
+    assert data == {"kind": "all_reduce", "axes": "x", "compiled": figures, "partitioned": figures, "holds": True}
+    assert [one.estimated for one in found.memory_rows] == [None] * len(found.memory_rows)  # nobody has a chip for it
+    assert tables_in(str(found))["collectives"] == [
+        {"kind": "all_reduce", "along": "x", "compiled": "1", "sent": "16 B", "partitioned": "1", "change": "+0%"}
+    ]
 
 
 def test_a_result_knows_its_compiler() -> None:
