@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyshardy.api import partition, propagate
-from pyshardy.compilers.answer import Answer
 from pyshardy.compilers.ask import TIMEOUT_S, ask
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.mesh import Mesh, largest_mesh
 from pyshardy.core.text import quote
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import Cost, cost
-from pyshardy.report.confirmation import Confirmation, check_collectives
-from pyshardy.report.traffic import OTHER_GROUPS, AxesTotal, Traffic
+from pyshardy.ir.module import Module
+from pyshardy.report.confirmation import Confirmation, check_collectives, memory_peak
+from pyshardy.report.extrapolation import Version, memory_without_one, whole_kinds, whole_memory, whole_rows
+from pyshardy.report.traffic import OTHER_GROUPS, AxesTotal, KindTotal, Traffic
 from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
+from pyshardy.transforms.fewer_layers import FewerLayers
 
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 _USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of |required for [\w ]*\(([\d.]+)([KMGT]?)\) exceeds")
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
-def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, estimate: bool = True) -> Confirmation:
+def confirm(
+    program: Any,
+    compiler: str = "",
+    *,
+    timeout_s: float = TIMEOUT_S,
+    estimate: bool = True,
+    shortened: bool = False,
+) -> Confirmation:
     """Compile a program to the end for devices that need not be present, and compare with the estimate of `cost`.
 
     The compiler runs in a process of its own. Its answer is kept; a second call answers at once.
@@ -34,9 +44,12 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
             propagated with, or that of the platform that it was lowered for.
         timeout_s: The limit in seconds.
         estimate: Whether to estimate the compiler's program too, with `cost`; for CPUs there is no estimate.
+        shortened: Whether to compile versions with 2, 3 and 5 of the repeated layers instead, and to say what follows
+            for all. `timeout_s` is for each.
 
     Raises:
-        UsageError: No compiler is named, it is not installed, or it does not fit the program's mesh.
+        UsageError: No compiler is named, it is not installed, or it does not fit the program's mesh; or no layers
+            repeat, and `shortened` is given.
         ShardyError: The compiler refuses the program, crashes, or takes too long.
 
     >>> text = '''
@@ -56,34 +69,81 @@ def confirm(program: Any, compiler: str = "", *, timeout_s: float = TIMEOUT_S, e
     if not name:
         needed = "the name of a compiler, such as tpu:v5e:2x4"
         raise UsageError("compiling a program", got="no compiler", needed=needed)
-    try:
-        answer = ask(result.before, name, to_the_end=True, timeout_s=timeout_s)
-        refused = None
-    except ShardyError as error:
-        if _OUT_OF_MEMORY.search(str(error)) is None:
-            raise
-        answer, refused = None, str(error)
     part = partition(result)
+    mesh = largest_mesh(part.meshes) or Mesh(())
+    compiled, refused = _compiled(result.before, name, mesh, timeout_s, shortened)
     assert part.answer is not None
     chip = part.answer.target.chip
     said = cost(part, chip) if estimate and chip else None
-    mesh = largest_mesh(part.meshes) or Mesh(())
     estimated = _partitioned(part.traffic, mesh) if said is None else _estimated(said, mesh)
     return Confirmation(
         compiler=str(part.answer),
         hardware="" if said is None else said.estimate.hardware,
-        seconds=0.0 if answer is None else answer.seconds or 0.0,
-        memory=() if answer is None else tuple((answer.memory or {}).items()),
+        seconds=0.0 if compiled is None else compiled.seconds,
+        memory=() if compiled is None else tuple(compiled.memory.items()),
         memory_limit_bytes=None if said is None else said.estimate.memory_limit_bytes,
         out_of_memory=refused,
         needed_bytes=None if refused is None else _needed(refused),
-        collectives=() if answer is None else hlo_kinds(_compiled(answer)),
+        collectives=() if compiled is None else compiled.kinds,
         partitioned=part.traffic.kinds,
         estimated_peak_bytes=None if said is None else said.peak_bytes,
         replications=part.replications,
         estimated_memory=() if said is None else _memory(said),
-        rows=() if answer is None else check_collectives(hlo_collectives(_compiled(answer), mesh), estimated),
+        rows=() if compiled is None else check_collectives(compiled.rows, estimated),
+        layers=0 if compiled is None else compiled.layers,
+        versions=() if compiled is None else compiled.versions,
+        peak_range=None if compiled is None else compiled.peak_range,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What a compiler made of the whole program, or what follows from versions with fewer layers."""
+
+    memory: Mapping[str, int]
+    kinds: tuple[KindTotal, ...]
+    rows: tuple[AxesTotal, ...]
+    seconds: float
+    layers: int = 0
+    versions: tuple[int, ...] = ()
+    peak_range: tuple[int, int] | None = None
+
+
+def _compiled(
+    module: Module, compiler: str, mesh: Mesh, timeout_s: float, shortened: bool
+) -> tuple[_Compiled | None, str | None]:
+    """What the compiler makes of a program, or why it does not fit into memory."""
+    seconds = 0.0
+
+    def version(module: Module, layers: tuple[int, ...] = ()) -> Version:
+        nonlocal seconds
+        answer = ask(module, compiler, to_the_end=True, timeout_s=timeout_s)
+        assert answer.compiled is not None
+        seconds += answer.seconds or 0.0
+        text = answer.compiled
+        return Version(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))
+
+    try:
+        if not shortened:
+            found = version(module)
+            return _Compiled(found.memory, found.kinds, found.rows, seconds), None
+        fewer = FewerLayers(module)
+        versions = [version(fewer.with_layers(layers), layers) for layers in fewer.versions()]
+    except ShardyError as error:
+        if _OUT_OF_MEMORY.search(str(error)) is None:
+            raise
+        return None, str(error)
+    layers = [group.size for group in fewer.groups]
+    peaks = [memory_peak(memory) for memory in memory_without_one(versions, layers) if memory]
+    return _Compiled(
+        whole_memory(versions, layers),
+        whole_kinds(versions, layers),
+        whole_rows(versions, layers),
+        seconds,
+        max(layers),
+        tuple(sorted({count for one in versions for count in one.layers})),
+        (min(peaks), max(peaks)) if peaks else None,
+    ), None
 
 
 def _memory(said: Cost) -> tuple[tuple[str, int], ...]:
@@ -133,11 +193,6 @@ def _add(found: dict[tuple[str, str], AxesTotal], more: AxesTotal) -> None:
             is_lower_bound=known.is_lower_bound or more.is_lower_bound,
         )
     )
-
-
-def _compiled(answer: Answer) -> str:
-    assert answer.compiled is not None
-    return answer.compiled
 
 
 def _needed(message: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from pyshardy.report.traffic import AxesTotal, KindTotal
 
 WITHIN = 0.2
 """An estimate holds if it differs by at most this share from what is compiled."""
+_COUNTS = 0.001
+"""The share of the peak from which on a part of the memory counts."""
 _SCATTERED = "the compiler makes one reduce_scatter of an all_reduce whose result is sliced, which sends half"
 _SIDES = {True: "estimated", False: "partitioned"}
 
@@ -81,6 +83,15 @@ class CollectivesCheck:
         return {"kind": self.kind, "axes": self.axes, **sides, "holds": self.holds}
 
 
+def memory_peak(parts: Mapping[str, int]) -> int:
+    """The memory that a device needs, of its parts as compilers count them.
+
+    >>> memory_peak({"argument": 100, "output": 60, "alias": 50, "temp": 40})
+    150
+    """
+    return parts["argument"] + parts["output"] - parts["alias"] + parts["temp"]
+
+
 def check_collectives(compiled: Sequence[AxesTotal], estimated: Sequence[AxesTotal]) -> tuple[CollectivesCheck, ...]:
     """The collectives of a compiled program beside the estimate, by kind and axes, those that send most first.
 
@@ -127,6 +138,9 @@ class Confirmation:
         replications: The tensors that the compiler replicates.
         estimated_memory: The estimated parts of it: "argument", "output" (those not in the place of arguments), "temp".
         rows: The collectives by kind and axes, beside those of the estimate.
+        layers: The number of layers, if versions with fewer were compiled; 0 if the whole program was.
+        versions: The numbers of layers of these versions.
+        peak_range: The least and the most peak memory that follows without one of the versions; None if unknown.
     """
 
     compiler: str
@@ -142,6 +156,9 @@ class Confirmation:
     replications: tuple[Replication, ...] = ()
     estimated_memory: tuple[tuple[str, int], ...] = ()
     rows: tuple[CollectivesCheck, ...] = ()
+    layers: int = 0
+    versions: tuple[int, ...] = ()
+    peak_range: tuple[int, int] | None = None
 
     @property
     def memory_rows(self) -> tuple[MemoryCheck, ...]:
@@ -164,8 +181,7 @@ class Confirmation:
         """The memory of a device that the compiled program needs; None if the compiler did not say."""
         if self.needed_bytes is not None or not self.memory:
             return self.needed_bytes
-        parts = dict(self.memory)
-        return parts["argument"] + parts["output"] - parts["alias"] + parts["temp"]
+        return memory_peak(dict(self.memory))
 
     @property
     def fits(self) -> bool | None:
@@ -192,7 +208,14 @@ class Confirmation:
             "memory_rows": [row.to_json() for row in self.memory_rows],
             "collectives_by_axes": [row.to_json(_SIDES[bool(self.hardware)]) for row in self.rows],
             "replications": [one.to_json() for one in self.replications],
+            "shortened": self._shortened(),
         }
+
+    def _shortened(self) -> dict[str, Any] | None:
+        if not self.layers:
+            return None
+        peaks = None if self.peak_range is None else list(self.peak_range)
+        return {"layers": self.layers, "compiled": list(self.versions), "peak_range": peaks}
 
     def tables(self) -> Page:
         """The memory, and the collectives, for a `rich` console."""
@@ -200,6 +223,7 @@ class Confirmation:
         def lines(width: int) -> list[Text]:
             took = "" if self.out_of_memory is not None else f" in {self.seconds:.0f} s"
             found = paragraph(f"compiled by {self.compiler}{took}", width, style="bold")
+            found += paragraph(self._versions(), width) if self.layers else []
             found += paragraph(self._verdict(), width, style="" if self.fits is not False else "red")
             if self.memory:
                 found += [Text(), *self._memory_table().lines(width)]
@@ -211,6 +235,16 @@ class Confirmation:
             return found
 
         return Page(lines)
+
+    def _versions(self) -> str:
+        """What was compiled instead of the whole program, and how sure the memory is."""
+        *first, last = map(str, self.versions)
+        versions = f"{', '.join(first)} and {last} of its {self.layers} layers"
+        said = f"not whole, but with {versions}; the figures are what follows"
+        if self.peak_range is None or self.peak_bytes is None:
+            return said
+        least, most = map(format_bytes, self.peak_range)
+        return f"{said}, those of memory less surely: without one of these versions, a peak of {least} to {most}"
 
     def _verdict(self) -> str:
         if self.out_of_memory is not None:
@@ -231,7 +265,12 @@ class Confirmation:
     def _memory_table(self) -> Table:
         columns = Column(""), *(Column(name, is_number=True) for name in ("compiled", "estimated", "change"))
         rows = [
-            (Cell(row.part), Cell(format_bytes(row.compiled)), Cell(_bytes(row.estimated)), _memory_change(row))
+            (
+                Cell(row.part),
+                Cell(format_bytes(row.compiled)),
+                Cell(_bytes(row.estimated)),
+                _memory_change(row, self.peak_bytes or 0),
+            )
             for row in self.memory_rows
         ]
         return Table("memory per device", columns, rows)
@@ -295,8 +334,11 @@ def _cells(total: AxesTotal | None) -> tuple[Cell, Cell]:
     return Cell(f"{sign}{total.count}"), Cell(sign + format_bytes(total.sent_bytes_per_device))
 
 
-def _memory_change(row: MemoryCheck) -> Cell:
-    return Cell("") if row.estimated is None else _change_cell(row.change)
+def _memory_change(row: MemoryCheck, peak: int) -> Cell:
+    """How much more is compiled than estimated; empty if nothing was estimated, and for what does not count."""
+    if row.estimated is None or max(row.compiled, row.estimated) < _COUNTS * peak:
+        return Cell("")
+    return _change_cell(row.change)
 
 
 def _bytes(size: int | None) -> str:

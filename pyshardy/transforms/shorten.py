@@ -1,4 +1,4 @@
-"""A program with fewer layers: of each family of repeated layers the first and the last stay, or three layers.
+"""A program with fewer layers: of each family of repeated layers the first and the last stay, and some of the others.
 
 The result is a program with so few layers: the arguments and results of the other layers are also left out. An op that
 used a value of an omitted layer uses that of the nearest layer before it.
@@ -6,7 +6,7 @@ used a value of an omitted layer uses that of the nearest layer before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pyshardy.autopartition.stretches import Stretch
@@ -57,42 +57,41 @@ class Short(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def shorten(root: Op, families: Sequence[Family], three: Collection[int], middle: int = 1) -> Short:
-    """A program with two layers of most families, and three of some. The context must be entered.
+def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> Short:
+    """A program with two layers of most families, and more of some. The context must be entered.
 
     If there are any families, the locations of ops say their parts.
 
     Args:
         root: The module; it does not change.
         families: Its families of layers.
-        three: The families of which three layers stay.
-        middle: How many layers stay between the first and the last one of these, if not one.
+        middle: How many layers stay between the first and the last one, by the number of the family.
     """
-    return _Shortener(root, families, three, middle).shortened()
+    return _Shortener(root, families, middle).shortened()
 
 
 class _Shortener:
-    def __init__(self, root: Op, families: Sequence[Family], three: Collection[int], middle: int) -> None:
-        self.root, self.main, self.middle = root, main_function(root), middle
+    def __init__(self, root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> None:
+        self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
         self.has_layers = bool(families)
-        self._choose(families, three)
+        self._choose(families, middle)
 
-    def _choose(self, families: Sequence[Family], three: Collection[int]) -> None:
+    def _choose(self, families: Sequence[Family], middle: Mapping[int, int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
         ops = self.ops
         found = _in_order(families)
         place = 0
         for number, (stretch, placed, family) in enumerate(found):
-            middle = self.middle if families.index(family) in three else 0
+            count = middle.get(families.index(family), 0)
             for op in ops[place : stretch.start]:
                 self.parts[op] = Part(number, BETWEEN, -1)
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
-                kind = _kind(placed.layer(round_), family, middle)
+                kind = _kind(placed.layer(round_), family, count)
                 for offset in range(stretch.period):
                     op = ops[start + offset]
                     if kind is None:
@@ -106,6 +105,7 @@ class _Shortener:
 
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
+        new.source, new.number = self.root.source, self.root.number  # so that it is written as bytecode
         top = new.region.add_block()
         for op in self.root.region.block:
             if op is not self.main:
