@@ -32,6 +32,7 @@ class CollectiveStory:
         sides: The annotations of the conflicting axes, and how these axes propagated.
         hint: An annotation that makes the program send less, which has been tried; None if none is known.
         windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather".
+        patch: The hint as a patch of the source, if it constrains a value there; else empty.
     """
 
     text: str
@@ -47,15 +48,21 @@ class CollectiveStory:
     sides: tuple[AxisCame, ...] = ()
     hint: str | None = None
     windowed: str | None = None
+    patch: str = ""
 
     @property
     def total_bytes(self) -> int:
         """The bytes that every device sends in all runs."""
         return self.times * self.sent_bytes_per_device
 
-    def with_hint(self, hint: str | None) -> CollectiveStory:
-        """The explanation with a hint."""
-        return replace(self, hint=hint)
+    def with_hint(self, hint: str | None, patch: str = "") -> CollectiveStory:
+        """The explanation with a hint.
+
+        Args:
+            hint: The hint in words.
+            patch: It as a patch of the source.
+        """
+        return replace(self, hint=hint, patch=patch)
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON-ready data; the keys are the names of the attributes."""

@@ -134,24 +134,36 @@ class Partition(ProgramResult):
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
 
-        Each annotation is tried: `hints` partitions the program with it, at most four times per conflict. Annotations
-        that propagate to the same shardings are tried once, and those that change no sharding are not tried.
+        Each annotation is tried: `hints` partitions the program with it, at most twelve times per conflict. Annotations
+        that propagate to the same shardings are tried once, and those that change no sharding are not tried. What
+        constrains a value at its line is a patch of the source, too.
 
         Args:
             most: The number of conflicts to look for hints for.
         """
-        from pyshardy.frontend.hints import hint_for
+        from pyshardy.frontend.hints import hint_for, is_forward_sum
         from pyshardy.results.tries import Tries
+        from pyshardy.transforms.source_values import source_values
 
-        stories = [one for one in self._explained_collectives if any(cause.mismatch for cause in one.causes)]
         conflicts: dict[str, ExplainedCollectives] = {}
-        for one in stories:
-            conflicts.setdefault(one.story.reason, one)
-        if not conflicts:
+        for one in self._explained_collectives:
+            if any(cause.mismatch for cause in one.causes):
+                conflicts.setdefault(one.story.reason, one)
+        if not self._explained_collectives:
             return ()
-        tries, largest = Tries(self), list(conflicts.values())[:most]
-        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries)) for one in largest]
-        return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
+        largest = list(conflicts.values())[:most]
+        first = self._explained_collectives[0]  # where nothing else sends more, a sum may have other axes, too
+        if first not in largest and is_forward_sum(self.why, first):
+            largest.append(first)
+        if not largest:
+            return ()
+        tries, values = Tries(self), source_values(self.before.root)
+        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries, values)) for one in largest]
+        told: dict[str, CollectiveStory] = {}  # one hint may be for several conflicts
+        for story, hint in hints:
+            if hint is not None:
+                told.setdefault(hint.text, story.with_hint(hint.text, hint.patch))
+        return tuple(told.values())
 
     def remedies(self, most: int = 3) -> tuple[Remedy, ...]:
         """Constraints with which the compiler that partitioned the program does not replicate tensors.
