@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyshardy.api import partition, propagate
-from pyshardy.compilers.ask import TIMEOUT_S, ask
+from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.ask import TIMEOUT_S, ask, ask_all
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.mesh import Mesh, largest_mesh
 from pyshardy.core.text import quote
@@ -44,8 +45,8 @@ def confirm(
             propagated with, or that of the platform that it was lowered for.
         timeout_s: The limit in seconds.
         estimate: Whether to estimate the compiler's program too, with `cost`; for CPUs there is no estimate.
-        shortened: Whether to compile versions with 2, 3 and 5 of the repeated layers instead, and to say what follows
-            for all. `timeout_s` is for each.
+        shortened: Whether to compile versions with 2, 3 and 5 of the repeated layers instead, at the same time, and to
+            say what follows for all.
 
     Raises:
         UsageError: No compiler is named, it is not installed, or it does not fit the program's mesh; or no layers
@@ -113,26 +114,26 @@ def _compiled(
     module: Module, compiler: str, mesh: Mesh, timeout_s: float, shortened: bool
 ) -> tuple[_Compiled | None, str | None]:
     """What the compiler makes of a program, or why it does not fit into memory."""
-    seconds = 0.0
 
-    def version(module: Module, layers: tuple[int, ...] = ()) -> Version:
-        nonlocal seconds
-        answer = ask(module, compiler, to_the_end=True, timeout_s=timeout_s)
+    def version(answer: Answer, layers: tuple[int, ...] = ()) -> Version:
         assert answer.compiled is not None
-        seconds += answer.seconds or 0.0
         text = answer.compiled
         return Version(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))
 
     try:
         if not shortened:
-            found = version(module)
-            return _Compiled(found.memory, found.kinds, found.rows, seconds), None
+            answer = ask(module, compiler, to_the_end=True, timeout_s=timeout_s)
+            found = version(answer)
+            return _Compiled(found.memory, found.kinds, found.rows, answer.seconds or 0.0), None
         fewer = FewerLayers(module)
-        versions = [version(fewer.with_layers(layers), layers) for layers in fewer.versions()]
+        counts = fewer.versions()
+        answers = ask_all([fewer.with_layers(layers) for layers in counts], compiler, timeout_s)
     except ShardyError as error:
         if _OUT_OF_MEMORY.search(str(error)) is None:
             raise
         return None, str(error)
+    versions = [version(answer, layers) for answer, layers in zip(answers, counts)]
+    seconds = max(answer.seconds or 0.0 for answer in answers)  # they compile at the same time
     layers = [group.size for group in fewer.groups]
     peaks = [memory_peak(memory) for memory in memory_without_one(versions, layers) if memory]
     return _Compiled(

@@ -26,7 +26,7 @@ MORE_WORK = 1.05
 _PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
 MOST_TRIES = 4
 """The most annotations to try per collective."""
-MOST_MOVES = 4
+MOST_MOVES = 3
 """The most ways to put its axes elsewhere to try besides, of inputs, and of values that lines compute."""
 _MORE_MEMORY = 1.05
 """A hint that needs more memory by this factor is given only if all others save less than a `_SHARE` of its bytes."""

@@ -134,7 +134,7 @@ class Partition(ProgramResult):
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
 
-        Each annotation is tried: `hints` partitions the program with it, at most twelve times per conflict. Annotations
+        Each annotation is tried: `hints` partitions the program with it, at most ten times per conflict. Annotations
         that propagate to the same shardings are tried once, and those that change no sharding are not tried. What
         constrains a value at its line is a patch of the source, too.
 
