@@ -18,6 +18,7 @@ from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.places import By, PlaceCost, costs_by
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
+from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
@@ -149,7 +150,8 @@ def cost(
         program = propagate(program, compiler="none")
     part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
-        described = cost_program(part.module.root, part.meshes, part.before.name)
+        causes = None if part.answer is None else CompilerCauses(part.module.root)
+        described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         chip = chip or find_hardware(chip_of(part))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         found = estimate(described, topology, model)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pyshardy.api import load
 from pyshardy.autopartition.registry import Partitioner, partitioner_in_use
+from pyshardy.compilers.target import chip_of, compiler_name, with_chip
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
@@ -30,7 +31,7 @@ def search(
     *example_args: Any,
     mesh: Any = None,
     devices: int | None = None,
-    hardware: Hardware | str | Path = "v5p",
+    hardware: Hardware | str | Path | None = None,
     memory: float | None = None,
     budget_s: float = 60.0,
     seed: int = 0,
@@ -42,6 +43,7 @@ def search(
     constraints: bool = True,
     progress: bool | Callable[[str], None] = False,
     partitioner: Partitioner | None = None,
+    compiler: str | None = None,
     **keywords: Any,
 ) -> Plan:
     """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
@@ -52,7 +54,7 @@ def search(
         mesh: Axes with sizes, or a mesh; by default that of the program.
         devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", or with
             "data" and "model".
-        hardware: The chip, as for `cost`.
+        hardware: The chip, as for `cost`; by default that of the compiler, or else v5p.
         memory: The bytes that a device may use; by default the memory of the chip.
         budget_s: The seconds that the search may take after the program is loaded.
         seed: The seed of random choices. The same seed gives the same plan, unless the search runs out of time.
@@ -66,11 +68,14 @@ def search(
         constraints: Whether to constrain intermediate values where this makes the plan better.
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
+        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
+            one whose program costs least as it partitions it. It takes a second or so for each of five programs, after
+            the budget. By default, or with "none", no compiler is asked.
         keywords: For a function, as for `load`.
 
     Raises:
         UsageError: The program has no mesh, or several; the chip is unknown; the budget or the memory is not a positive
-            number; the partitioner is not a function.
+            number; the partitioner is not a function; the compiler is unknown, not installed, or for other devices.
         ShardyError: The program cannot be propagated.
 
     >>> plan = search('''
@@ -89,10 +94,11 @@ def search(
         raise UsageError(DOING, got=f"memory={memory!r}", needed="bytes, more than 0")
     if devices is not None and mesh is not None:
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
-    chip = find_hardware(hardware)
+    name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))
+    chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
     options = SearchOptions(
-        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints
+        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name
     )
     keep = _kept(keep)
     say = progress if callable(progress) else _to_standard_error if progress else _to_nobody

@@ -20,6 +20,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
     text = "how long the compiler may take, in seconds (default 600)"
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds_argument, default=600.0, help=text)
+    text = "compile versions with 2, 3 and 5 of the repeated layers instead, and say what follows for all"
+    parser.add_argument("--shortened", action="store_true", help=text)
 
 
 def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> Confirmation:
@@ -40,4 +42,4 @@ def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOpt
             needed = "--compiler tpu:v5e:2x4, cuda:h100 or cpu"
             raise UsageError("reading the command line", got="no compiler", needed=needed)
         with stage(f"compiling for {compiler}, which takes seconds to minutes"):
-            return confirm(result, timeout_s=arguments.timeout)
+            return confirm(result, timeout_s=arguments.timeout, shortened=arguments.shortened)

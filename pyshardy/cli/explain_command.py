@@ -13,6 +13,7 @@ from pyshardy.cli.progress import stage
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
+    from pyshardy.explain.collectives import CollectiveStory
     from pyshardy.ir.module import Module
     from pyshardy.propagation.options import PropagateOptions
     from pyshardy.report.excess import Excess
@@ -67,6 +68,11 @@ def _told(replications: Sequence[Replication], remedies: Mapping[Replication, Re
     ]
 
 
+def _with_patch(story: CollectiveStory) -> str:
+    """An explanation, with its hint as a patch of the source where it is one."""
+    return "\n".join([str(story), *(f"   {line}".rstrip() for line in story.patch.splitlines())])
+
+
 def _excesses(result: Partition) -> tuple[Excess, ...]:
     """Where the compiler sends more; nothing if pyshardy cannot partition the program."""
     try:
@@ -81,13 +87,13 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     with stage("partitioning"), naming(source):
         result = partition(module, propagate_options=options)
     with stage("trying other annotations"), naming(source):
-        hints = {story.reason: story.hint for story in result.hints()}
-        stories = [story.with_hint(hints.get(story.reason)) for story in result.collectives]
+        hints = {story.reason: (story.hint, story.patch) for story in result.hints()}
+        stories = [story.with_hint(*hints.get(story.reason, (None,))) for story in result.collectives]
     with stage("trying constraints with the compiler"), naming(source):
         remedies = {one.replication: one for one in result.remedies()}
     replications = result.replications
     told = _told(replications, remedies)
-    lines = [f"{number}. {text}" for number, text in enumerate((*told, *map(str, stories)), 1)]
+    lines = [f"{number}. {text}" for number, text in enumerate((*told, *map(_with_patch, stories)), 1)]
     data: dict[str, Any] = {"collectives": [story.to_json() for story in stories]}
     if result.answer is not None:
         data |= {"compiler": str(result.answer), "replications": [found.to_json() for found in replications]}

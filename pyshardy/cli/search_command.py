@@ -29,6 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
     text = "write the constraints of intermediate values as a patch of the source"
     parser.add_argument("--patch", metavar="FILE", help=text)
+    text = "ask a compiler, like tpu:v5e:2x4, about the best plans, and choose by its programs (default: do not ask)"
+    parser.add_argument("--compiler", metavar="NAME", help=text)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
@@ -45,7 +47,8 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         module,
         mesh=mesh,
         devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
-        hardware=arguments.hardware or "v5p",
+        hardware=arguments.hardware,
+        compiler=arguments.compiler,
         memory=None if arguments.memory is None else _bytes(arguments.memory),
         budget_s=_seconds(arguments.budget),
         seed=_whole("--seed", arguments.seed),

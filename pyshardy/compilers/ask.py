@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
 from jaxlib.mlir import ir
 
 from pyshardy.compilers.answer import Answer
-from pyshardy.compilers.plugins import find_plugin
-from pyshardy.compilers.process import Job, run_job
+from pyshardy.compilers.plugins import Plugin, find_plugin
+from pyshardy.compilers.process import Job, run_job, run_jobs
 from pyshardy.compilers.store import keep, kept, key_of
 from pyshardy.compilers.target import find_target
 from pyshardy.core.devices import replica_groups
@@ -56,20 +56,48 @@ def ask(
         UsageError: The compiler is not installed, or its topology does not fit the program's mesh.
         ShardyError: It refuses the program, crashes, or takes too long.
     """
-    root = module.root
-    target = find_target(compiler, _device_count(root))
-    plugin = find_plugin(target.platform)
-    main = main_function(root)
-    inputs = tuple(_is_open(arg_attrs(main, one.index)) for one in main.region.blocks[0].args)
-    outputs = tuple(_is_open(result_attrs(main, index)) for index in range(result_count(main)))
-    options = getattr(module.origin, "compiler_options", ())
-    job = Job(_for_compiler(module).bytecode(), target, inputs, outputs, to_the_end, options)
+    job, plugin = _job(module, compiler, to_the_end)
     key = key_of(job, plugin)
     answer = kept(key)
     if answer is None:
         answer = run_job(job, plugin, timeout_s)
         keep(key, answer)
     return answer
+
+
+def ask_all(modules: Sequence[Module], compiler: str, timeout_s: float = TIMEOUT_S) -> list[Answer]:
+    """What a compiler makes of several modules to the end; those that are not in the cache compile at the same time.
+
+    Args:
+        modules: The modules.
+        compiler: The name of the compiler.
+        timeout_s: The limit in seconds, for all together.
+
+    Raises:
+        UsageError: As for `ask`.
+        ShardyError: It refuses one of them, crashes, or takes too long.
+    """
+    asked = [_job(module, compiler, to_the_end=True) for module in modules]
+    keys = [key_of(job, plugin) for job, plugin in asked]
+    known = {key: kept(key) for key in keys}
+    left = {key: job for key, (job, _) in zip(keys, asked) if known[key] is None}
+    if left:
+        for key, found in zip(left, run_jobs(list(left.values()), asked[0][1], timeout_s)):
+            keep(key, found)
+            known[key] = found
+    return [answer for key in keys if (answer := known[key]) is not None]
+
+
+def _job(module: Module, compiler: str, to_the_end: bool) -> tuple[Job, Plugin]:
+    """The job of a question, and who is asked."""
+    root = module.root
+    target = find_target(compiler, _device_count(root))
+    main = main_function(root)
+    inputs = tuple(_is_open(arg_attrs(main, one.index)) for one in main.region.blocks[0].args)
+    outputs = tuple(_is_open(result_attrs(main, index)) for index in range(result_count(main)))
+    options = getattr(module.origin, "compiler_options", ())
+    plugin = find_plugin(target.platform)
+    return Job(_for_compiler(module).bytecode(), target, inputs, outputs, to_the_end, options), plugin
 
 
 def _device_count(root: Op) -> int:

@@ -8,6 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -57,12 +60,28 @@ def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
     Raises:
         ShardyError: The compiler refuses the program before it decided on shardings, crashes, or takes too long.
     """
-    with tempfile.TemporaryDirectory(prefix="pyshardy-") as name:
-        folder = Path(name)
-        (folder / "program.mlirbc").write_bytes(job.program)
-        (folder / "job.json").write_text(json.dumps(_facts(job, plugin)))
-        status = _run(folder, timeout_s, f"{plugin.label} for {job.target}")
-        return _read(folder, job, plugin, status)
+    return run_jobs([job], plugin, timeout_s)[0]
+
+
+def run_jobs(jobs: Sequence[Job], plugin: Plugin, timeout_s: float) -> list[Answer]:
+    """Compile programs at the same time, each in a process of its own. No process is left, whatever happens.
+
+    Args:
+        jobs: The programs.
+        plugin: The compiler.
+        timeout_s: The limit in seconds, for all together.
+
+    Raises:
+        ShardyError: The compiler refuses one of them, crashes, or takes too long.
+    """
+    with ExitStack() as stack:
+        ends = time.monotonic() + timeout_s
+        started = [stack.enter_context(_started(job, plugin)) for job in jobs]
+        answers = []
+        for job, (folder, child) in zip(jobs, started):
+            status = _wait(child, max(0.0, ends - time.monotonic()), timeout_s, f"{plugin.label} for {job.target}")
+            answers.append(_read(folder, job, plugin, status))
+        return answers
 
 
 def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
@@ -85,26 +104,41 @@ def _facts(job: Job, plugin: Plugin) -> dict[str, Any]:
     }
 
 
-def _run(folder: Path, timeout_s: float, who: str) -> int:
-    """Run the worker in a folder; return its exit status. No process is left, whatever happens."""
-    command = [sys.executable, *_WORKER, str(folder)]
-    root = str(Path(__file__).parents[2])
-    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    with (folder / "log").open("wb") as log:
-        child = subprocess.Popen(  # in a group of its own, to end all that it starts
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
-        )
+@contextmanager
+def _started(job: Job, plugin: Plugin) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """The worker of a job, and its folder; at the end both are gone, with all that the worker started."""
+    with tempfile.TemporaryDirectory(prefix="pyshardy-") as name:
+        folder = Path(name)
+        (folder / "program.mlirbc").write_bytes(job.program)
+        (folder / "job.json").write_text(json.dumps(_facts(job, plugin)))
+        command = [sys.executable, *_WORKER, str(folder)]
+        root = str(Path(__file__).parents[2])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        with (folder / "log").open("wb") as log:
+            child = subprocess.Popen(  # in a group of its own, to end all that it starts
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
         try:
-            return child.wait(timeout_s)
-        except subprocess.TimeoutExpired as error:
-            raise ShardyError(
-                _DOING, got=f"no answer of {who} in {timeout_s:g} s", needed="more time", hint="--timeout SECONDS"
-            ) from error
+            yield folder, child
         finally:
-            if child.returncode is None:
+            if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
+
+
+def _wait(child: subprocess.Popen[bytes], left_s: float, timeout_s: float, who: str) -> int:
+    """The exit status of a worker.
+
+    Raises:
+        ShardyError: It takes too long.
+    """
+    try:
+        return child.wait(left_s)
+    except subprocess.TimeoutExpired as error:
+        raise ShardyError(
+            _DOING, got=f"no answer of {who} in {timeout_s:g} s", needed="more time", hint="--timeout SECONDS"
+        ) from error
 
 
 def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:

@@ -123,6 +123,16 @@ def with_chip(name: str, chip: str) -> str:
     return f"{name}:{chip if chip in chips else USUAL[name]}" if chips else name
 
 
+def chip_of(name: str) -> str:
+    """The chip of a compiler's name, by its name in `--hardware`; empty for CPUs and for no compiler.
+
+    >>> chip_of("tpu:v5e:2x4"), chip_of("cpu"), chip_of("")
+    ('v5e', '', '')
+    """
+    chip = name.split(":")[1] if ":" in name else ""
+    return chip if chip in _CHIPS else ""
+
+
 def find_target(text: str, devices: int) -> Target:
     """The compiler of a name, for a number of devices.
 

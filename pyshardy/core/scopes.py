@@ -29,6 +29,15 @@ def user_scopes(name: str | None) -> list[str]:
     return found
 
 
+def is_gradient(name: str | None) -> bool:
+    """Whether JAX made an op of this name for the gradient, going back through what a user wrote.
+
+    >>> is_gradient("jit(step)/transpose(jvp(mlp))/dot_general"), is_gradient("jit(step)/jvp(mlp)/dot_general")
+    (True, False)
+    """
+    return any(part.startswith("transpose(") for part in (name or "").split("/"))
+
+
 def scope_path(name: str | None) -> str | None:
     """The user-defined scopes in the name of an op as a path; None if there are none.
 

@@ -303,7 +303,7 @@ def _rows(
         lanes = topology.lanes_of(traffic.axes, traffic.group_size)
         names = [network.name for network in topology.hardware.networks]
         networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
-        key = (traffic.kind, axes, networks, source, cause)
+        key = (traffic.kind, axes, networks, None if source is None else source[:2], cause)
         if place is not None and place.scope is not None:
             ops.setdefault(key, {})[place.scope] = None
         sent, seconds = entry.sent_bytes, entry.times * seconds_of(traffic)

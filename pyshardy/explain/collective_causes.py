@@ -51,6 +51,8 @@ class Row(Protocol):
     @property
     def cause(self) -> str | None: ...  # noqa: D102
     @property
+    def windowed(self) -> str | None: ...  # noqa: D102
+    @property
     def source(self) -> tuple[str, int, int] | None: ...  # noqa: D102
     @property
     def user_source(self) -> tuple[str, int, int] | None: ...  # noqa: D102

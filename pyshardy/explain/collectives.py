@@ -31,6 +31,8 @@ class CollectiveStory:
         line: The line there.
         sides: The annotations of the conflicting axes, and how these axes propagated.
         hint: An annotation that makes the program send less, which has been tried; None if none is known.
+        windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather".
+        patch: The hint as a patch of the source, if it constrains a value there; else empty.
     """
 
     text: str
@@ -45,15 +47,22 @@ class CollectiveStory:
     line: int
     sides: tuple[AxisCame, ...] = ()
     hint: str | None = None
+    windowed: str | None = None
+    patch: str = ""
 
     @property
     def total_bytes(self) -> int:
         """The bytes that every device sends in all runs."""
         return self.times * self.sent_bytes_per_device
 
-    def with_hint(self, hint: str | None) -> CollectiveStory:
-        """The explanation with a hint."""
-        return replace(self, hint=hint)
+    def with_hint(self, hint: str | None, patch: str = "") -> CollectiveStory:
+        """The explanation with a hint.
+
+        Args:
+            hint: The hint in words.
+            patch: It as a patch of the source.
+        """
+        return replace(self, hint=hint, patch=patch)
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON-ready data; the keys are the names of the attributes."""
@@ -84,7 +93,14 @@ def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False
     causes = Matcher(why, of_compiler).causes(rows)
     folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
     for row, cause in zip(rows, causes):
-        key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)
+        key = (
+            row.kind,
+            row.axes,
+            row.sent_bytes_per_device,
+            row.is_lower_bound,
+            row.windowed,
+            general_text(cause.reason),
+        )
         folded.setdefault(key, []).append((row, cause))
     found = [story_of(why, alike) for alike in folded.values()]
     return sorted(found, key=lambda one: -one.story.total_bytes)
@@ -104,6 +120,9 @@ def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectiv
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"
     often = "" if times == 1 else f", {'at least ' if row.is_lower_bound else ''}{times} times"
     head = f"{row.kind.replace('_', '-')} of {format_bytes(row.sent_bytes_per_device)} per device{axes}{often}"
+    if row.windowed is not None:
+        whole = row.windowed.replace("_", "-")
+        head += f", in a windowed product (its {whole} travels in parts during the product)"
     text = f"{head}: {reason}." + (f" There {origin}." if origin else "")
     file, line, _ = row.user_source or row.source or (None, 0, 0)
     story = CollectiveStory(
@@ -118,6 +137,7 @@ def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectiv
         file,
         line,
         sides[0],
+        windowed=row.windowed,
     )
     return ExplainedCollectives(story, tuple(one for _, one in alike))
 

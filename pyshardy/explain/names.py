@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.scopes import OF_JAX, scope_path, user_scopes
+from pyshardy.core.scopes import OF_JAX, is_gradient, scope_path, user_scopes
 from pyshardy.explain.cells import file_name
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
@@ -58,15 +58,6 @@ def around(label: Label) -> str:
     return "" if inside.startswith("<") or inside in OF_JAX else inside
 
 
-def is_gradient(label: Label) -> bool:
-    """Whether JAX made an op for the gradient, going back through what a user wrote.
-
-    >>> is_gradient(Label("stablehlo.dot_general", "jit(step)/transpose(jvp(mlp))/dot_general"))
-    True
-    """
-    return any(part.startswith("transpose(") for part in (label.scope or "").split("/"))
-
-
 def place_text(label: Label) -> str:
     """The source line of an op as a phrase, " at model.py:41"; empty if unknown.
 
@@ -103,7 +94,7 @@ class Names:
             return "the return"
         inside = around(label)
         is_name = inside and label.name not in _REGIONS
-        gradient = is_gradient(label)
+        gradient = is_gradient(label.scope)
         scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
         found = f"`{short_scope(label)}`{scope}{place_text(label)}"
         return found if label.file is not None else found + self._near(op)

@@ -7,6 +7,7 @@ from math import prod, sqrt
 from typing import NamedTuple
 
 from pyshardy.core.alike import common, general
+from pyshardy.core.scopes import is_gradient
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.core.text import format_bytes
@@ -14,15 +15,22 @@ from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
+from pyshardy.frontend.hint_moves import ConstraintEdit, moved_inputs, moved_values
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
+from pyshardy.transforms.source_values import SourceValue
 
 MORE_WORK = 1.05
 """The largest factor by which an annotation may increase the work of a device."""
 _PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
 MOST_TRIES = 4
 """The most annotations to try per collective."""
+MOST_MOVES = 3
+"""The most ways to put its axes elsewhere to try besides, of inputs, and of values that lines compute."""
+_MORE_MEMORY = 1.05
+"""A hint that needs more memory by this factor is given only if all others save less than a `_SHARE` of its bytes."""
+_SHARE = 0.5
 
 
 class AnnotationEdit(NamedTuple):
@@ -42,6 +50,21 @@ class AnnotationEdit(NamedTuple):
     def kind(self) -> str:
         """The attribute of the main function that has the annotations."""
         return "arg_attrs" if self.is_input else "res_attrs"
+
+
+AnyEdit = AnnotationEdit | ConstraintEdit
+
+
+class Hint(NamedTuple):
+    """An annotation that makes a program send less.
+
+    Attributes:
+        text: It in words, with what it saves.
+        patch: It as a patch of the source, if it constrains a value there; else empty.
+    """
+
+    text: str
+    patch: str
 
 
 class Trial(NamedTuple):
@@ -76,9 +99,13 @@ def hint_for(
     found: ExplainedCollectives,
     before: Module,
     now: Trial,
-    trial_of: Callable[[AnnotationEdit], Trial | None],
-) -> str | None:
+    trial_of: Callable[[AnyEdit], Trial | None],
+    values: Sequence[SourceValue] = (),
+) -> Hint | None:
     """Of the annotations that affect a collective, the one that makes the program send least; None if none helps.
+
+    Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, and constraints of values
+    that lines of the source compute. One that needs no more memory goes first if it saves at least half as much.
 
     Args:
         why: Explains the values of the propagated program.
@@ -86,13 +113,43 @@ def hint_for(
         before: The program as the user gave it.
         now: Its current cost.
         trial_of: The cost with another annotation; None if that is no better.
+        values: The expressions of the source whose values can be constrained.
     """
-    edits = list(edits_for(why, found, before))[:MOST_TRIES]
-    tried = [(edit, trial) for edit in edits if (trial := trial_of(edit)) is not None]
+    edits: list[AnyEdit] = []
+    edits += list(edits_for(why, found, before))[:MOST_TRIES]
+    edits += list(filter(_can_be_written, dict.fromkeys(_moved(why, found, before))))[:MOST_MOVES]
+    for cause in found.causes[:1]:
+        edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
+    tried = [(edit, trial) for edit in dict.fromkeys(edits) if (trial := trial_of(edit)) is not None]
     if not tried:
         return None
-    edit, then = min(tried, key=lambda one: one[1].sent_bytes)
-    return _text(edit, now, then)
+    best = min(tried, key=lambda one: one[1].sent_bytes)
+    as_small = [one for one in tried if one[1].held_bytes <= _MORE_MEMORY * now.held_bytes]
+    edit, then = min(as_small, key=lambda one: one[1].sent_bytes, default=best)
+    if now.sent_bytes - then.sent_bytes < _SHARE * (now.sent_bytes - best[1].sent_bytes):
+        edit, then = best
+    return Hint(_text(edit, now, then), edit.patch if isinstance(edit, ConstraintEdit) else "")
+
+
+def is_forward_sum(why: Why, found: ExplainedCollectives) -> bool:
+    """Whether a collective is a sum over a split dimension that is not of a gradient: other axes may avoid it.
+
+    Args:
+        why: Explains the values of the propagated program.
+        found: The collective with its causes.
+    """
+    cause = found.causes[0]
+    if cause.mismatch is not None or cause.op is None or not cause.places:
+        return False
+    return not is_gradient(why.names.label(cause.op).scope)
+
+
+def _moved(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:
+    """The inputs that the axes of a collective come from, with such an axis on another dimension."""
+    inputs = input_tensors(before.root)
+    for cause in found.causes[:1]:
+        for value, sharding in moved_inputs(why, cause):
+            yield AnnotationEdit(True, _alike(inputs, why.subject.names[value]), sharding)
 
 
 def work_of(root: Op) -> float:
@@ -163,15 +220,20 @@ def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
     return tuple(tensor.index for tensor in same if (tensor.sharding, tensor.shape) == (one.sharding, one.shape))
 
 
-def _text(edit: AnnotationEdit, now: Trial, then: Trial) -> str:
+def _text(edit: AnyEdit, now: Trial, then: Trial) -> str:
+    saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
+    held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
+    return f"{_change(edit, now, then)}: all collectives then {saved}, and {held}."
+
+
+def _change(edit: AnyEdit, now: Trial, then: Trial) -> str:
+    if isinstance(edit, ConstraintEdit):
+        return edit.text
     old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
     was = next(tensor for tensor in old if tensor.index in edit.indices)
     tensor = next(tensor for tensor in new if tensor.index in edit.indices)
     name = common(one.name for one in new if one.index in edit.indices)
-    saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
-    held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
-    change = f"annotate `{name}` as {spec_text(tensor)} instead of {spec_text(was)}"
-    return f"{change}: all collectives then {saved}, and {held}."
+    return f"annotate `{name}` as {spec_text(tensor)} instead of {spec_text(was)}"
 
 
 def spec_text(tensor: InterfaceTensor) -> str:

@@ -10,6 +10,7 @@ from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
 from pyshardy.ir.causes import cause_of, scope_of
+from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
     CALL,
@@ -53,15 +54,16 @@ _EXTRA = {
 """Attributes that a cost depends on, besides those that the rule of an op reads."""
 
 
-def cost_program(root: Node, meshes: Meshes, name: str = "-") -> Program:
+def cost_program(root: Node, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None) -> Program:
     """The description of a program of one device.
 
     Args:
         root: The module, with the shapes on one device.
         meshes: The meshes whose axes its collectives use.
         name: The name of the text that the program was read from; MLIR calls it "-".
+        compiler: What collectives are for, if a compiler partitioned the program.
     """
-    return CostReader(root, meshes, name).program()
+    return CostReader(root, meshes, name, compiler=compiler).program()
 
 
 class SharedKinds:
@@ -84,10 +86,10 @@ class SharedKinds:
 class NodePlace:
     """The place that a node comes from; its location is read on first use."""
 
-    __slots__ = ("_node", "_name")
+    __slots__ = ("_node", "_name", "_compiler")
 
-    def __init__(self, node: Node, name: str) -> None:
-        self._node, self._name = node, name
+    def __init__(self, node: Node, name: str, compiler: CompilerCauses | None = None) -> None:
+        self._node, self._name, self._compiler = node, name, compiler
 
     @property
     def node(self) -> Node:
@@ -96,18 +98,24 @@ class NodePlace:
 
     @property
     def scope(self) -> str | None:
-        """The name that JAX gave the op."""
-        return scope_of(self._node.location)
+        """The name that JAX gave the op, or the op that it serves, if it is a compiler's collective."""
+        return scope_of(self._served.location)
 
     @property
     def cause(self) -> str | None:
         """What made it necessary, if it is a collective."""
-        return cause_of(self._node.location)
+        return cause_of(self._node.location) if self._compiler is None else self._compiler.cause(self._node)
 
     @property
     def source(self) -> SourceLine | None:
         """The user's line."""
-        return user_place(frames_of(self._node, self._name))
+        return user_place(frames_of(self._served, self._name))
+
+    @property
+    def _served(self) -> Node:
+        if self._compiler is None or not is_collective(self._node):
+            return self._node
+        return self._compiler.served(self._node)
 
 
 class CostReader:
@@ -118,10 +126,18 @@ class CostReader:
         meshes: The meshes that its collectives are along.
         name: What to call the text that the program was read from.
         interned: What it shares with other readers.
+        compiler: What collectives are for, if a compiler partitioned the program.
     """
 
-    def __init__(self, root: Node, meshes: Meshes, name: str, interned: SharedKinds | None = None) -> None:
-        self.root, self.meshes, self.name = root, meshes, name
+    def __init__(
+        self,
+        root: Node,
+        meshes: Meshes,
+        name: str,
+        interned: SharedKinds | None = None,
+        compiler: CompilerCauses | None = None,
+    ) -> None:
+        self.root, self.meshes, self.name, self.compiler = root, meshes, name, compiler
         self.interned = SharedKinds() if interned is None else interned
         self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
         self.units = self.interned.units
@@ -225,7 +241,7 @@ class CostReader:
         elif is_collective(node):
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
-        place: OpOrigin = NodePlace(node, self.name)
+        place: OpOrigin = NodePlace(node, self.name, self.compiler)
         return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:

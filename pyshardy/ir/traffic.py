@@ -8,6 +8,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
 from pyshardy.ir.causes import cause_of, scope_of
+from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
 from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.dtypes import tensor_bytes
@@ -31,7 +32,9 @@ def _is_ragged(op: Op) -> bool:
     return CollectiveKind.RAGGED_ALL_TO_ALL.value in str(op.attrs.get("call_target_name"))
 
 
-def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[CollectiveRow]:
+def collectives_of(
+    root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None
+) -> list[CollectiveRow]:
     """The collectives of a per-device program that the main function reaches, in program order.
 
     At most one branch of a conditional runs; the branch that sends most bytes is counted.
@@ -40,10 +43,12 @@ def collectives_of(root: Op, meshes: Meshes, name: str = "-") -> list[Collective
         root: The module; groups of devices may refer to its meshes.
         meshes: The meshes that shardings are on, by name, to express groups that are lists of devices.
         name: The name of the text that the program was read from; MLIR calls it "-".
+        compiler: What collectives are for, if a compiler partitioned the program.
     """
     reader = TrafficReader(root, meshes)
     counts = run_counts(root, is_collective, reader.sent_bytes)
-    return [_row(op, reader.groups(op), reader.sent_bytes(op), counts[op], name) for op in counted_ops(root, counts)]
+    ops = counted_ops(root, counts)
+    return [_row(op, reader.groups(op), reader.sent_bytes(op), counts[op], name, compiler) for op in ops]
 
 
 class TrafficReader:
@@ -85,9 +90,12 @@ class TrafficReader:
         return sum(sent_by_device(kind, _bytes(a), _bytes(b), size) for a, b in zip(op.operands, op.results))
 
 
-def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> CollectiveRow:
+def _row(
+    op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str, compiler: CompilerCauses | None
+) -> CollectiveRow:
     before, after = op.operands[0].type, op.results[0].type
-    frames = frames_of(op, name)
+    served = op if compiler is None else compiler.served(op)
+    frames = frames_of(served, name)
     return CollectiveRow(
         kind=_KINDS[op.name].value,
         mesh=None if groups.mesh_name is None else format_symbol(groups.mesh_name),
@@ -101,10 +109,11 @@ def _row(op: Op, groups: Grouping, sent_bytes: int, runs: Runs, name: str) -> Co
         is_in_loop=runs.is_in_loop,
         is_lower_bound=not runs.is_exact,
         is_counted=runs.is_counted,
-        op=scope_of(op.location),
-        cause=cause_of(op.location),
+        op=scope_of(served.location),
+        cause=cause_of(op.location) if compiler is None else compiler.cause(op),
         source=frames[0] if frames else None,
         user_source=user_place(frames),
+        windowed=None if compiler is None else compiler.windowed(op),
     )
 
 

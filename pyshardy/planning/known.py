@@ -65,6 +65,6 @@ class Known:
                 yield row
 
 
-def figures(row: PlanRow) -> tuple[float, float, bool, bool, tuple[tuple[str, int], ...]]:
+def figures(row: PlanRow) -> tuple[float, float, bool, bool, tuple[tuple[str, int], ...], int]:
     """The figures of a row without its name."""
-    return row.seconds, row.bytes, row.fits, row.is_exact, row.unpriced
+    return row.seconds, row.bytes, row.fits, row.is_exact, row.unpriced, row.sent_bytes

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyshardy.autopartition.constraints import LEAST_GAIN
 from pyshardy.autopartition.registry import AxesPerDim
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.errors import ShardyError
-from pyshardy.estimating import cost
+from pyshardy.estimating import Cost, cost
 from pyshardy.ir.module import Module
-from pyshardy.report.plan import PlanRow
+from pyshardy.report.plan import CompiledRow, PlanRow
 
 DOING = "searching for shardings"
 Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
@@ -34,6 +35,7 @@ class SearchOptions:
         candidates: The number of candidates that it may price.
         seed: The seed of random choices.
         constraints: Whether intermediate values may be constrained.
+        compiler: The compiler that confirms the best plans; empty for none.
     """
 
     hardware: Hardware
@@ -45,20 +47,28 @@ class SearchOptions:
     candidates: int
     seed: int
     constraints: bool = True
+    compiler: str = ""
+
+    def cost(self, program: Any) -> Cost:
+        """The estimate of `pyshardy.cost` for a module or a partitioned program.
+
+        Raises:
+            ShardyError: The module cannot be partitioned.
+        """
+        return cost(program, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives)
 
     def row(self, name: str, module: Module) -> PlanRow | None:
         """The estimate of `pyshardy.cost` for a module; None if the module cannot be partitioned."""
         try:
-            found = cost(
-                module, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives
-            )  # fmt: skip
+            found = self.cost(module)
         except ShardyError:
             return None
         fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
-        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced)
+        sent = sum(row.sent_bytes_per_device for row in found.estimate.collectives)
+        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent)
 
 
-def rank(row: PlanRow) -> tuple[bool, float, float]:
+def rank(row: PlanRow | CompiledRow) -> tuple[bool, float, float]:
     """A sort key: first the plans that fit into memory, by time; then the others, by memory."""
     return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)
 

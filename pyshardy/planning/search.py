@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
@@ -24,6 +24,8 @@ from pyshardy.autopartition.registry import (
 )
 from pyshardy.autopartition.space import Assignment, Space
 from pyshardy.autopartition.values import ValueFact, Values
+from pyshardy.compilers.plugins import find_plugin
+from pyshardy.compilers.target import find_target
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
@@ -32,6 +34,7 @@ from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_t
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.planning.candidates import LayeredCandidates, ShardingsByPosition
+from pyshardy.planning.compiled import AS_GIVEN, MOST_RIVALS, Confirmed, Rival, confirmed
 from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
 from pyshardy.planning.known import Known, figures
 from pyshardy.planning.options import DOING, Keep, SearchOptions, gains, rank
@@ -39,7 +42,7 @@ from pyshardy.planning.ports import pinned, plan_specs, without_shardings
 from pyshardy.planning.proof import MOST_TRIED, all_assignments, none_is_better
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
-from pyshardy.report.plan import PlanReason, PlanRow, PlanSpec, PlanSummary
+from pyshardy.report.plan import THE_PLAN, PlanReason, PlanRow, PlanSpec, PlanSummary
 from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.results.search_problem import problem_of
@@ -64,6 +67,7 @@ _TRIES, _LEAST_TRIES = 10, 24
 _MOST_EXPERTS = 2
 """The number of experts' tactics that are constrained too."""
 _BY_USER = "what the registered partitioner found"
+_PLAIN = "the best plan without constraints"
 _MOST_TRIES = 8
 """The number of candidates that are partitioned if the first ones do not fit into memory."""
 
@@ -93,6 +97,8 @@ class Search:
     plain: PlanRow | None = None
     tries: int = 0
     all: list[Assignment] = field(default_factory=list)
+    given_row: PlanRow | None = None
+    confirmed: Confirmed | None = None
 
     def __post_init__(self) -> None:
         self.started = time.monotonic()
@@ -104,6 +110,8 @@ class Search:
             self.module = without_shardings(self.module, self.keep)
         name, mesh = mesh_to_search(self.module.root)
         options = self.options
+        if options.compiler:  # what cannot be asked is said before the search, not after
+            find_plugin(find_target(options.compiler, mesh.size).platform)
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
         self.problem = problem_of(self.module, self.topology, options.collectives, options.limit)
@@ -172,6 +180,7 @@ class Search:
             self._check(None if own is None else own.assignment)
             self._finish(None if own is None else own.assignment)
             self._constrain(own)
+            self._confirm()
         except KeyboardInterrupt:
             self.is_interrupted = True
             self.notes.append("the search was interrupted: this is the best plan so far")
@@ -299,6 +308,40 @@ class Search:
         if found is not None and row is not None and gains(row, known):
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
+    def _confirm(self) -> None:
+        """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
+        if not self.options.compiler or self.known.best() is None:
+            return
+        self.given_row = self.options.row(AS_GIVEN, self.given)
+        rivals = list(self._rivals())
+        if self.given_row is not None:
+            rivals.append(Rival(self.given_row, self.given))
+        self.confirmed = confirmed(rivals, self.options, self.say)
+        self.notes += self.confirmed.notes
+
+    def _rivals(self) -> Iterator[Rival]:
+        """The best plans: with constraints, without, those of experts, and the next ones by estimates."""
+        if self.constrained is not None:
+            with_them, found = self.constrained
+            chosen = found.answer
+            module = with_constraints(
+                self._annotated(chosen.assignment), self.values, chosen.constraints, self.mesh_name
+            )
+            yield Rival(PlanRow(THE_PLAN, *figures(with_them)), module, chosen.assignment, found)
+        best = self.known.best()
+        assert best is not None
+        tactics = {assignment: name for name, assignment in self.explorer.tactics.items()}
+        ranked = [found.assignment for found in self.checker.ranked()]
+        experts = [assignment for assignment in ranked if assignment in tactics]
+        first = _PLAIN if self.constrained is not None else THE_PLAN
+        names = {best[1]: first} | {one: tactics[one] for one in experts[:_MOST_EXPERTS] if one != best[1]}
+        left = MOST_RIVALS - (self.constrained is not None)
+        for assignment in list(dict.fromkeys([*names, *ranked]))[:left]:
+            row = self._whole(assignment)
+            if row is not None:
+                name = names.get(assignment) or tactics.get(assignment) or "the next best plan by estimates"
+                yield Rival(PlanRow(name, *figures(row)), self._annotated(assignment), assignment)
+
     def _borders(self, assignment: Assignment) -> tuple[ShardingsByPosition, ShardingsByPosition]:
         """The shardings of inputs and outputs by position."""
         given = list(self._given(assignment))
@@ -335,8 +378,14 @@ class Search:
                 )
             found = row, assignment
         chosen, assignment = found
+        if self.confirmed is not None:
+            plan = self.confirmed.plan
+            assert plan.assignment is not None
+            if plan.constrained is None:
+                self.constrained, self.constraints = None, ()
+            chosen, assignment = plan.row, plan.assignment
         if self.constrained is not None:
-            self.plain = chosen
+            self.plain = found[0]
             chosen, assignment = self.constrained[0], self.constrained[1].answer.assignment
         reasons = () if self.is_interrupted else self._reasons(assignment)
         if not chosen.fits:
@@ -362,7 +411,9 @@ class Search:
 
     def _given_row(self) -> PlanRow | None:
         """The estimate of the program as the user gave it; None if there is no time for it."""
-        name = "as it was given"
+        if self.given_row is not None:
+            return self.given_row
+        name = AS_GIVEN
         if not self._is_sharded():
             row = self.known.row_of(name, self.space.empty)
             if row is not None:
@@ -388,7 +439,7 @@ class Search:
             collectives=options.collectives.value,
             limit=options.limit,
             specs=(*self.pins, *plan_specs(self.space, assignment, self.inputs, self.outputs)),
-            chosen=PlanRow("the plan", *figures(chosen)),
+            chosen=PlanRow(THE_PLAN, *figures(chosen)),
             rows=tuple(self._rows()),
             front=tuple(self.known.front()),
             reasons=reasons,
@@ -401,6 +452,8 @@ class Search:
             constraints=self.constraints,
             bound=0.0 if self.prices is None else self.prices.least_seconds(),
             all_tried=len(self.all) if none_is_better(self.known, self.all, chosen) else 0,
+            compiler="" if self.confirmed is None else self.confirmed.compiler,
+            compiled=() if self.confirmed is None else self.confirmed.rows,
         )
 
     def _rows(self) -> Iterable[PlanRow]:
@@ -408,7 +461,7 @@ class Search:
         if given is not None:
             yield given
         if self.plain is not None:
-            yield PlanRow("the best plan without constraints", *figures(self.plain))
+            yield PlanRow(_PLAIN, *figures(self.plain))
         named = [*self.explorer.tactics.items(), *((name, one) for one, name in self.names.items())]
         found = [row for row in (self.known.row_of(name, tactic) for name, tactic in named) if row is not None]
         found += self.named

@@ -47,7 +47,8 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
 def cause_cell(cause: str | None) -> Cell:
     """What made a collective necessary, in full and short."""
     cause = cause or "the op itself"
-    return Cell(cause, short=cause.replace("of result of ", "of ").replace("stablehlo.", ""))
+    short = cause.replace("of result of ", "of ").replace("stablehlo.", "").replace(" in the gradient", " (gradient)")
+    return Cell(cause, short=short)
 
 
 def scope_cell(ops: Iterable[str | None]) -> Cell:

@@ -16,6 +16,9 @@ from pyshardy.report.printing import Page, rendered
 from pyshardy.report.summary import format_bytes, format_shape
 
 _MOST_ROWS = 12
+FAR = 2
+"""From this factor of the estimated bytes on, the compiler's program is said to differ."""
+THE_PLAN = "the plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class PlanRow:
         fits: Whether the peak is within the limit.
         is_exact: Whether the figures are those of `pyshardy.cost`; otherwise they are quicker estimates of the search.
         unpriced: The names of ops without a price, which the time leaves out, and how often they run.
+        sent_bytes: The bytes that every device sends; 0 if the program was not partitioned.
     """
 
     name: str
@@ -58,6 +62,56 @@ class PlanRow:
     fits: bool
     is_exact: bool
     unpriced: tuple[tuple[str, int], ...] = ()
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRow:
+    """The estimated cost of the program that a compiler makes of one way to shard it.
+
+    Attributes:
+        name: The way in words.
+        seconds: Estimated time of a step of the compiler's program; 0 if it refused.
+        bytes: Estimated peak memory of a device; 0 if it refused.
+        fits: Whether the peak is within the limit.
+        sent_bytes: The bytes that every device sends in the compiler's program.
+        estimated_seconds: Estimated time of a step as pyshardy partitions the program.
+        estimated_sent_bytes: The bytes that every device sends then.
+        replicated_bytes: The bytes of the tensors that the compiler gathers whole on every device.
+        refusal: What the compiler said if it refused to partition the program; else empty.
+    """
+
+    name: str
+    seconds: float
+    bytes: float
+    fits: bool
+    sent_bytes: int
+    estimated_seconds: float
+    estimated_sent_bytes: int
+    replicated_bytes: int = 0
+    refusal: str = ""
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the compiler's program sends more than twice what was estimated."""
+        return self.sent_bytes > FAR * self.estimated_sent_bytes
+
+    @property
+    def words(self) -> str:
+        """How the compiler's program differs from the estimated one; empty if it is close.
+
+        >>> CompiledRow("the plan", 1.0, 1.0, True, 3000, 1.0, 1000, 64).words
+        'sends 3.0 times what was estimated; 64 B of tensors are gathered whole on every device'
+        """
+        if self.refusal:
+            return f"the compiler refuses it: {self.refusal}"
+        said = []
+        if self.is_far:
+            times = self.sent_bytes / self.estimated_sent_bytes if self.estimated_sent_bytes else 0.0
+            said.append(f"sends {times:.1f} times what was estimated" if times else "was estimated to send nothing")
+        if self.replicated_bytes:
+            said.append(f"{format_bytes(self.replicated_bytes)} of tensors are gathered whole on every device")
+        return "; ".join(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +152,8 @@ class PlanSummary:
         constraints: The shardings of intermediate values.
         bound: The seconds that no plan for the program on this mesh can be faster than, by the cost model; 0 if none.
         all_tried: The number of all shardings of inputs, if all were tried and none is better; else 0.
+        compiler: The compiler that the best plans were confirmed with; empty if none was asked.
+        compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
     """
 
     hardware: str
@@ -118,6 +174,14 @@ class PlanSummary:
     constraints: tuple[PlanConstraint, ...] = ()
     bound: float = 0.0
     all_tried: int = 0
+    compiler: str = ""
+    compiled: tuple[CompiledRow, ...] = ()
+
+    @property
+    def final(self) -> PlanRow | CompiledRow:
+        """The cost of the plan: that of the compiler's program, if one was asked and did not refuse it."""
+        found = (row for row in self.compiled if row.name == THE_PLAN and not row.refusal)
+        return next(found, self.chosen)
 
 
 def plan_tables(found: PlanSummary) -> Page:
@@ -127,6 +191,8 @@ def plan_tables(found: PlanSummary) -> Page:
         parts += [_specs(found), ""]
     if found.constraints:
         parts += [_constraints(found), ""]
+    if found.compiled:
+        parts += [_compiled(found), *_words(found), ""]
     parts.append(_costs(found))
     if found.reasons:
         parts += ["", Text("the value of every decision (by a quicker estimate without it)", style="bold")]
@@ -152,14 +218,17 @@ def _heading(found: PlanSummary) -> Text:
         devices *= size
     text = Text(f"plan for {devices} x {found.hardware}, mesh ", style="bold")
     text.append(", ".join(f"{name}={size}" for name, size in found.mesh))
-    chosen = found.chosen
-    verdict = "fits in" if chosen.fits else "does NOT fit in"
+    chosen, final = found.chosen, found.final
+    verdict = "fits in" if final.fits else "does NOT fit in"
+    by = "" if final is chosen else f" of the program that {found.compiler} makes of it"
     text.append(
-        f"\nestimated step {format_duration(chosen.seconds)}{without_unpriced(chosen.unpriced)}, "
-        f"peak {format_bytes(round(chosen.bytes))}, which "
+        f"\nestimated step {format_duration(final.seconds)}{by}{without_unpriced(chosen.unpriced)}, "
+        f"peak {format_bytes(round(final.bytes))}, which "
         f"{verdict} {format_bytes(round(found.limit))}; all figures are estimates, none is measured",
-        style="" if chosen.fits else "red",
+        style="" if final.fits else "red",
     )
+    if not found.compiled:
+        text.append("\nnot confirmed: --compiler NAME asks the compiler that you will run", style="dim")
     text.append(
         f"\n{found.candidates} candidates, {found.exact} of them estimated carefully, in {found.seconds:.1f} s; "
         f"ended by {found.ended_by}; seed {found.seed}",
@@ -218,6 +287,25 @@ def _constraints(found: PlanSummary) -> Table:
     return table
 
 
+def _compiled(found: PlanSummary) -> Table:
+    table = _titled(f"estimated cost of the programs that {found.compiler} makes")
+    table.add_column("", overflow="fold")
+    for name in ("step", "vs. plan", "peak"):
+        table.add_column(name, justify="right")
+    table.add_column("fits")
+    table.add_column("sends", justify="right")
+    table.add_column("estimated", justify="right")
+    for row in found.compiled:
+        sent, said = format_bytes(row.sent_bytes), format_bytes(row.estimated_sent_bytes)
+        figures = (*_figures(row, found.final), sent) if not row.refusal else ("refused", "", "", "", "")
+        table.add_row(row.name, *figures, said, style="bold" if row.name == THE_PLAN else "")
+    return table
+
+
+def _words(found: PlanSummary) -> list[Text]:
+    return [Text(f"  {row.name}: {row.words}") for row in found.compiled if row.words]
+
+
 def _costs(found: PlanSummary) -> Table:
     table = _titled("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
     table.add_column("", overflow="fold")
@@ -245,7 +333,10 @@ def _front(found: PlanSummary) -> Table:
 
 
 def _cells(row: PlanRow, found: PlanSummary) -> list[str]:
-    about = "" if row.is_exact else "~"
-    ratio = f"{row.seconds / found.chosen.seconds:.2f}" if found.chosen.seconds else ""
+    return [row.name, *_figures(row, found.chosen, "" if row.is_exact else "~")]
+
+
+def _figures(row: PlanRow | CompiledRow, plan: PlanRow | CompiledRow, about: str = "") -> list[str]:
+    ratio = f"{row.seconds / plan.seconds:.2f}" if plan.seconds else ""
     bytes_ = format_bytes(round(row.bytes))
-    return [row.name, about + format_duration(row.seconds), ratio, about + bytes_, "yes" if row.fits else "no"]
+    return [about + format_duration(row.seconds), ratio, about + bytes_, "yes" if row.fits else "no"]

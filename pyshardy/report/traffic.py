@@ -29,9 +29,11 @@ class CollectiveRow:
         is_counted: Whether the totals include it. Of a conditional, they include only the branch that sends most.
         op: The op that needs it, by the name that JAX gave it; None if it has none.
         cause: The part of that op that needs it, such as "reshard of operand 1 of stablehlo.dot_general"; None for the
-            op itself.
+            op itself. In a compiler's program the name of the op, such as "dot_general in the gradient".
         source: File, line and column of the op; None if unknown.
         user_source: The place in the user's own code, if `source` is in a library that the user calls.
+        windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather", if it is one
+            of these permutes.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class CollectiveRow:
     cause: str | None
     source: SourcePlace | None
     user_source: SourcePlace | None = None
+    windowed: str | None = None
 
     @property
     def place(self) -> SourcePlace | None:
@@ -101,6 +104,29 @@ class KindTotal:
     """
 
     kind: str
+    count: int
+    sent_bytes_per_device: int
+    is_lower_bound: bool = False
+
+
+OTHER_GROUPS = "other groups"
+"""What stands for the axes of groups that follow none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxesTotal:
+    """All collectives of one kind along the same axes.
+
+    Attributes:
+        kind: The kind.
+        axes: The names of the mesh axes in the order of the mesh, such as "data, model", or `OTHER_GROUPS`.
+        count: The number of runs; a loop with an unknown trip count counts as one round.
+        sent_bytes_per_device: The bytes that every device sends for them.
+        is_lower_bound: Whether there is such a loop, so that the figures may be larger.
+    """
+
+    kind: str
+    axes: str
     count: int
     sent_bytes_per_device: int
     is_lower_bound: bool = False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
+from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
@@ -133,24 +134,36 @@ class Partition(ProgramResult):
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
         """Annotations that make the program send less, for the conflicts that send most.
 
-        Each annotation is tried: `hints` partitions the program with it, at most four times per conflict. Annotations
-        that propagate to the same shardings are tried once, and those that change no sharding are not tried.
+        Each annotation is tried: `hints` partitions the program with it, at most ten times per conflict. Annotations
+        that propagate to the same shardings are tried once, and those that change no sharding are not tried. What
+        constrains a value at its line is a patch of the source, too.
 
         Args:
             most: The number of conflicts to look for hints for.
         """
-        from pyshardy.frontend.hints import hint_for
+        from pyshardy.frontend.hints import hint_for, is_forward_sum
         from pyshardy.results.tries import Tries
+        from pyshardy.transforms.source_values import source_values
 
-        stories = [one for one in self.explained_collectives if any(cause.mismatch for cause in one.causes)]
         conflicts: dict[str, ExplainedCollectives] = {}
-        for one in stories:
-            conflicts.setdefault(one.story.reason, one)
-        if not conflicts:
+        for one in self.explained_collectives:
+            if any(cause.mismatch for cause in one.causes):
+                conflicts.setdefault(one.story.reason, one)
+        if not self.explained_collectives:
             return ()
-        tries, largest = Tries(self), list(conflicts.values())[:most]
-        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries)) for one in largest]
-        return tuple(story.with_hint(hint) for story, hint in hints if hint is not None)
+        largest = list(conflicts.values())[:most]
+        first = self.explained_collectives[0]  # where nothing else sends more, a sum may have other axes, too
+        if first not in largest and is_forward_sum(self.why, first):
+            largest.append(first)
+        if not largest:
+            return ()
+        tries, values = Tries(self), source_values(self.before.root)
+        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries, values)) for one in largest]
+        told: dict[str, CollectiveStory] = {}  # one hint may be for several conflicts
+        for story, hint in hints:
+            if hint is not None:
+                told.setdefault(hint.text, story.with_hint(hint.text, hint.patch))
+        return tuple(told.values())
 
     def remedies(self, most: int = 3) -> tuple[Remedy, ...]:
         """Constraints with which the compiler that partitioned the program does not replicate tensors.
@@ -231,8 +244,7 @@ class Partition(ProgramResult):
 
 def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
     """The collectives of a program that a compiler partitioned; it names the op that it was at."""
-    rows = collectives_of(module.root, dict(meshes), module.name)
-    return Traffic(tuple(replace(row, cause=(row.op or "").rpartition("/")[2] or None) for row in rows))
+    return Traffic(tuple(collectives_of(module.root, dict(meshes), module.name, CompilerCauses(module.root))))
 
 
 def finish_partition(

@@ -58,18 +58,18 @@ class Plan:
 
     @property
     def step_seconds(self) -> float:
-        """The estimated time of one step."""
-        return self.summary.chosen.seconds
+        """The estimated time of one step; of the compiler's program, if one was asked."""
+        return self.summary.final.seconds
 
     @property
     def peak_bytes(self) -> int:
         """The estimated peak memory of a device."""
-        return int(self.summary.chosen.bytes)
+        return int(self.summary.final.bytes)
 
     @property
     def fits(self) -> bool:
         """Whether the peak memory is within the limit."""
-        return self.summary.chosen.fits
+        return self.summary.final.fits
 
     @property
     def bound(self) -> float:

@@ -6,10 +6,13 @@ from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.hints import AnnotationEdit, Trial, is_better, work_of
+from pyshardy.frontend.hint_moves import ConstraintEdit
+from pyshardy.frontend.hints import AnyEdit, Trial, is_better, work_of
 from pyshardy.results.edit import edited_result
 from pyshardy.results.edit_base import EditState
-from pyshardy.results.partition import Partition
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.sharded_program import shard
+from pyshardy.transforms.source_values import constrained
 
 
 class Tries:
@@ -29,17 +32,22 @@ class Tries:
         self.before = before
         self.now = _trial(before)
         self.partitioned = 0
-        self._edits: dict[AnnotationEdit, Trial | None] = {}
+        self._edits: dict[AnyEdit, Trial | None] = {}
         self._states: dict[Hashable, Trial | None] = {_key(before.sharded.editing): None}
 
-    def __call__(self, edit: AnnotationEdit) -> Trial | None:
+    def __call__(self, edit: AnyEdit) -> Trial | None:
         """The cost with an annotation; None if that is no better, or if the program cannot be partitioned with it."""
         if edit not in self._edits:
             self._edits[edit] = self._try(edit)
         return self._edits[edit]
 
-    def _try(self, edit: AnnotationEdit) -> Trial | None:
+    def _try(self, edit: AnyEdit) -> Trial | None:
         try:
+            if isinstance(edit, ConstraintEdit):
+                self.partitioned += 1
+                module = constrained(self.before.before, [edit])
+                sharded, root = shard(module, self.before.sharded.options)
+                return self._better(finish_partition(sharded, self.before.options, root))
             edited = edited_result(self.before, [(edit.kind, index, edit.sharding) for index in edit.indices])
             key = edit if edited.state is None else _key(edited.state)
             if key not in self._states:

@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.devices import Groups, axes_moved, axes_of_groups, replica_groups
+from pyshardy.core.mesh import MOST_DEVICES, Mesh
 from pyshardy.ir.dtypes import element_of_hlo, tensor_bytes
-from pyshardy.report.traffic import KindTotal
+from pyshardy.report.traffic import OTHER_GROUPS, AxesTotal, KindTotal
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
+from pyshardy.runtime.hlo_loops import Computations, rounds_of
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) (?:\([^\n]*\) -> [^\n]*)?\{$")
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?%[\w.-]+ = (?P<type>\(.*?\)|\S+) (?P<name>[a-z][\w-]*)\((?P<rest>.*)$")
 _CALLED = re.compile(r"\b(calls|to_apply|body|condition|branch_computations|true_computation|false_computation)=")
-_TRIP_COUNT = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _NAME = re.compile(r"%([\w.-]+)")
 _SHAPE = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 _LISTED = r"\{(?P<listed>[^=]*?)\}(?=[,\s]|$)"
 _MESH = r"mesh\[(?P<mesh>[^\]]*)\](?:, device_ids=\(.*?\))? ?\{(?P<axes>[^}]*)\}"
 _GROUPS = re.compile(rf"replica_groups=(?:{_LISTED}|\[\d+,(?P<size>\d+)\]<=|{_MESH})")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")
+_IOTA = re.compile(r"replica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_ROWS = re.compile(r"replica_groups=\{\{([\d,{}]*)\}\}")
+_CHANNEL = re.compile(r"channel_id=(\d+)")
+_ASYNC = "async_collective_fusion_config"
+"""What XLA for TPUs writes at the parts of a collective that several fusions take turns to run."""
+_SCATTER = "all-reduce-scatter"
+"""What it calls a computation that reduces and keeps a part, which runs as one collective."""
 _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """A collective.
+
+    Attributes:
+        kind: Its kind.
+        sent_bytes_per_device: The bytes that every device sends per run.
+        line: The instruction.
+        times: The number of runs.
+        is_exact: Whether that is known.
+    """
+
     kind: CollectiveKind
     sent_bytes_per_device: int
+    line: str = ""
     times: int = 1
     is_exact: bool = True
 
@@ -47,14 +68,89 @@ def hlo_kinds(text: str) -> tuple[KindTotal, ...]:
     ... }\"\"\")
     (KindTotal(kind='all_reduce', count=1, sent_bytes_per_device=48, is_lower_bound=False),)
     """
-    found = [row for row in _reached(_computations(text)) if row.times]
+    found = _collectives(text)
     names = sorted({row.kind.value for row in found})
-    return tuple(_total(name, [row for row in found if row.kind.value == name]) for name in names)
+    return tuple(KindTotal(name, *_total([row for row in found if row.kind.value == name])) for name in names)
 
 
-def _total(name: str, rows: list[_Found]) -> KindTotal:
-    count, sent = sum(row.times for row in rows), _cost(rows)
-    return KindTotal(name, count, sent, not all(row.is_exact for row in rows))
+def hlo_collectives(text: str, mesh: Mesh) -> tuple[AxesTotal, ...]:
+    """The collectives of a compiled HLO module by kind and axes of a mesh.
+
+    Args:
+        text: The module.
+        mesh: The mesh of the program, whose devices are numbered as the compiler's partitions.
+
+    >>> hlo_collectives(\"\"\"
+    ... ENTRY %main (p: f32[8]) -> f32[8] {
+    ...   ROOT %r = f32[8]{0} all-reduce(%p), channel_id=1, replica_groups=[2,4]<=[8], to_apply=%add
+    ... }\"\"\", Mesh([("x", 2), ("y", 4)]))
+    (AxesTotal(kind='all_reduce', axes='y', count=1, sent_bytes_per_device=48, is_lower_bound=False),)
+    """
+    rows: dict[tuple[str, str], list[_Found]] = {}
+    for row in _collectives(text):
+        rows.setdefault((row.kind.value, _axes(row, mesh)), []).append(row)
+    return tuple(AxesTotal(kind, axes, *_total(rows[kind, axes])) for kind, axes in sorted(rows))
+
+
+def _collectives(text: str) -> list[_Found]:
+    """The collectives that run; one that several fusions take turns to run counts once."""
+    found: dict[Hashable, _Found] = {}
+    for number, row in enumerate(_reached(_computations(text))):
+        channel = _CHANNEL.search(row.line) if _ASYNC in row.line else None
+        found.setdefault(number if channel is None else (row.kind, channel[1], row.times), row)
+    return [row for row in found.values() if row.times]
+
+
+def _total(rows: list[_Found]) -> tuple[int, int, bool]:
+    return sum(row.times for row in rows), _cost(rows), not all(row.is_exact for row in rows)
+
+
+def _axes(row: _Found, mesh: Mesh) -> str:
+    """The axes along which a collective communicates."""
+    if mesh.size > MOST_DEVICES:
+        return OTHER_GROUPS
+    try:
+        pairs = _PAIRS.search(row.line)
+        axes = axes_of_groups(_groups(row.line), mesh) if pairs is None else axes_moved(_pairs(pairs[1]), mesh)
+    except ValueError:  # groups that do not fit the mesh
+        axes = None
+    if axes is None:
+        return OTHER_GROUPS
+    return ", ".join(name for name in mesh.axis_names if any(axis.name == name for axis in axes))
+
+
+def _pairs(text: str) -> list[tuple[int, int]]:
+    return [(int(source), int(target)) for source, target in re.findall(r"\{(\d+),(\d+)\}", text)]
+
+
+def _groups(line: str) -> Groups:
+    """The groups of devices of a collective.
+
+    >>> _groups("replica_groups=[2,2]<=[2,2]T(1,0)"), _groups("replica_groups={{0,1},{2,3}}")
+    (((0, 2), (1, 3)), ((0, 1), (2, 3)))
+    >>> _groups("replica_groups=mesh['x'=2,'y'=2] {'y'}")
+    ((0, 1), (2, 3))
+    """
+    iota = _IOTA.search(line)
+    if iota is not None:
+        import numpy as np
+
+        sizes = [int(size) for size in iota[3].split(",")]
+        order = [int(place) for place in iota[4].split(",")] if iota[4] else range(len(sizes))
+        ids = np.arange(prod(sizes)).reshape(sizes).transpose(order).reshape(int(iota[1]), int(iota[2]))
+        return tuple(tuple(row) for row in ids.tolist())
+    match = _GROUPS.search(line)
+    if match is not None and match["mesh"] is not None:
+        mesh = Mesh([(name, int(size)) for name, size in re.findall(r"'([^']*)'=(\d+)", match["mesh"])])
+        return replica_groups(tuple(_axis_refs(match["axes"])), mesh)
+    listed = _ROWS.search(line)
+    rows = re.findall(r"[\d,]+", listed[1].replace("},{", " ")) if listed else ()
+    return tuple(tuple(map(int, row.split(","))) for row in rows)
+
+
+def _axis_refs(text: str) -> Iterator[AxisRef]:
+    for name, pre_size, size in re.findall(r"'([^']*)'(?::\((\d+)\)(\d+))?", text):
+        yield AxisRef(name, int(pre_size), int(size)) if size else AxisRef(name)
 
 
 def _cost(rows: list[_Found]) -> int:
@@ -74,7 +170,7 @@ def _computations(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _reached(computations: dict[str, list[str]], name: str = "ENTRY") -> Iterator[_Found]:
+def _reached(computations: Computations, name: str = "ENTRY") -> Iterator[_Found]:
     for line in computations.get(name, ()):
         match = _INSTRUCTION.match(line)
         if match is None:
@@ -82,14 +178,17 @@ def _reached(computations: dict[str, list[str]], name: str = "ENTRY") -> Iterato
         kind = _KINDS.get(match["name"].removesuffix("-start"))
         if kind is not None:
             is_start = match["name"].endswith("-start")
-            sent = _sent(kind, _result_type(match["type"]) if is_start else match["type"], match["rest"])
+            type = _result_type(match["type"]) if is_start else match["type"]
+            sent = _sent(kind, type, match["rest"])
+            if sent is not None and kind is CollectiveKind.ALL_REDUCE and name.startswith(_SCATTER):
+                kind, sent = CollectiveKind.REDUCE_SCATTER, sent // 2
             if sent is not None:
-                yield _Found(kind, sent)
+                yield _Found(kind, sent, match["rest"])
             continue
-        yield from _inside(computations, match["name"], match["rest"])
+        yield from _inside(computations, name, match["name"], match["rest"])
 
 
-def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterator[_Found]:
+def _inside(computations: Computations, caller: str, name: str, rest: str) -> Iterator[_Found]:
     """The collectives in the computations that an instruction calls.
 
     Those of a loop count once per round. Of a conditional, only the branch that sends most counts.
@@ -98,13 +197,14 @@ def _inside(computations: dict[str, list[str]], name: str, rest: str) -> Iterato
     if name == "conditional":
         yield from max((found for _, found in called), key=_cost, default=[])
         return
-    trip_count = _TRIP_COUNT.search(rest)
+    rounds = rounds_of(computations, caller, rest) if name == "while" and any(found for _, found in called) else None
     for role, found in called:
         if name != "while":
             yield from found
-            continue
-        rounds = (int(trip_count[1]) if trip_count else 0) + (role == "condition")
-        yield from (row.in_loop(rounds if trip_count else 1, trip_count is not None) for row in found)
+        elif rounds is None:
+            yield from (row.in_loop(1, False) for row in found)
+        else:
+            yield from (row.in_loop(rounds + (role == "condition"), True) for row in found)
 
 
 def _result_type(type: str) -> str:

@@ -46,7 +46,7 @@ def mesh_to_search(root: Op) -> tuple[str, Mesh]:
 def short_program(root: Op) -> tuple[Short, tuple[Family, ...]]:
     """A program with three layers of every family of repeated ones, with the families."""
     families = find_families(root)
-    return shorten(root, families, range(len(families))), families
+    return shorten(root, families, dict.fromkeys(range(len(families)), 1)), families
 
 
 def build_problem(

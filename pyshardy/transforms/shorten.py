@@ -1,4 +1,4 @@
-"""A program with fewer layers: of each family of repeated layers the first and the last stay, or three layers.
+"""A program with fewer layers: of each family of repeated layers the first and the last stay, and some of the others.
 
 The result is a program with so few layers: the arguments and results of the other layers are also left out. An op that
 used a value of an omitted layer uses that of the nearest layer before it.
@@ -6,7 +6,7 @@ used a value of an omitted layer uses that of the nearest layer before it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from jaxlib.mlir import ir
@@ -59,41 +59,41 @@ class Short(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def shorten(root: Op, families: Sequence[Family], three: Collection[int]) -> Short:
-    """A program with two layers of most families, and three of some. The context must be entered.
+def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> Short:
+    """A program with two layers of most families, and more of some. The context must be entered.
 
     If there are any families, the locations of ops say their parts.
 
     Args:
         root: The module; it does not change.
         families: Its families of layers.
-        three: The families of which three layers stay.
+        middle: How many layers stay between the first and the last one, by the number of the family.
     """
-    return _Shortener(root, families, three).shortened()
+    return _Shortener(root, families, middle).shortened()
 
 
 class _Shortener:
-    def __init__(self, root: Op, families: Sequence[Family], three: Collection[int]) -> None:
+    def __init__(self, root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> None:
         self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
         self.has_layers = bool(families)
-        self._choose(families, three)
+        self._choose(families, middle)
 
-    def _choose(self, families: Sequence[Family], three: Collection[int]) -> None:
+    def _choose(self, families: Sequence[Family], middle: Mapping[int, int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
         ops = self.ops
         found = _in_order(families)
         place = 0
         for number, (stretch, placed, family) in enumerate(found):
-            has_middle = families.index(family) in three
+            count = middle.get(families.index(family), 0)
             for op in ops[place : stretch.start]:
                 self.parts[op] = Part(number, BETWEEN, -1)
             latest = -1
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
-                kind = _kind(placed.layer(round_), family, has_middle)
+                kind = _kind(placed.layer(round_), family, count)
                 for offset in range(stretch.period):
                     op = ops[start + offset]
                     if kind is None:
@@ -107,6 +107,7 @@ class _Shortener:
 
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
+        new.source, new.number = self.root.source, self.root.number  # so that it is written as bytecode
         top = new.region.add_block()
         for op in self.root.region.block:
             if op is not self.main:
@@ -167,13 +168,13 @@ def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, 
     return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
-def _kind(layer: int, family: Family, has_middle: bool) -> int | None:
+def _kind(layer: int, family: Family, middle: int) -> int | None:
     """The kind of a layer; None if it is left out."""
     if not family.first <= layer <= family.last:
         return BETWEEN
     if layer in (family.first, family.last):
         return FIRST if layer == family.first else LAST
-    return MIDDLE if has_middle and layer == family.first + 1 else None
+    return MIDDLE if layer <= family.first + middle else None
 
 
 def _used(op: Op) -> Sequence[Value]:

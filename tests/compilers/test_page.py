@@ -18,7 +18,7 @@ COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) fo
 
 def test_the_page_has_a_command_of_every_kind() -> None:
     assert [shlex.split(command)[1] for command in COMMANDS] == [
-        "show", "explain", "partition", "cost", "diff", "confirm",
+        "show", "explain", "partition", "cost", "diff", "search", "confirm",
     ]  # fmt: skip
 
 

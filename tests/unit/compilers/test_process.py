@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pyshardy.compilers import process
 from pyshardy.compilers.plugins import Plugin
-from pyshardy.compilers.process import Job, run_job
+from pyshardy.compilers.process import Job, run_job, run_jobs
 from pyshardy.compilers.target import find_target
 from pyshardy.errors import ShardyError
 
@@ -86,3 +87,37 @@ def test_a_program_that_is_to_be_compiled_to_the_end(monkeypatch: pytest.MonkeyP
     job = Job(b"", JOB.target, (), (), to_the_end=True)
     with pytest.raises(ShardyError, match="no rule for it"):
         run_job(job, PLUGIN, 60)
+
+
+def test_several_compile_at_the_same_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each waits until the other has begun."""
+    code = (
+        DUMP
+        + f"""
+import time
+here = pathlib.Path({str(tmp_path)!r})
+(here / ("begun-" + folder.name)).touch()
+until = time.monotonic() + 30
+while len(list(here.glob("begun-*"))) < 2 and time.monotonic() < until:
+    time.sleep(0.01)
+(folder / "answer.json").write_text(json.dumps({{"seconds": len(list(here.glob("begun-*")))}}))
+"""
+    )
+    monkeypatch.setattr(process, "_WORKER", ("-c", code))
+    assert [answer.seconds for answer in run_jobs([JOB, JOB], PLUGIN, 60)] == [2, 2]
+
+
+def test_one_that_fails_ends_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    marker = f"61.{tmp_path.stat().st_ino}"
+    code = f"""
+import json, pathlib, sys, time
+folder = pathlib.Path(sys.argv[-1])
+if json.loads((folder / "job.json").read_text())["to_the_end"]:
+    time.sleep({marker})
+"""
+    monkeypatch.setattr(process, "_WORKER", ("-c", code))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ShardyError, match="ended with status 0: it wrote nothing"):
+        run_jobs([JOB, replace(JOB, to_the_end=True)], PLUGIN, 60)
+    assert list(tmp_path.iterdir()) == []
+    assert marker not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

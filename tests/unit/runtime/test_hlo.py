@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import pyshardy
 from pyshardy.report.traffic import KindTotal
 from pyshardy.running import compiled_collectives
-from pyshardy.runtime.hlo import hlo_kinds
+from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
 
@@ -112,6 +112,102 @@ def test_totals_are_sorted_by_name() -> None:
     lines = "%a = f32[8]{0} all-to-all(%p), replica_groups={{0,1}}\n  %b = f32[8]{0} all-reduce(%p), replica_groups={{0,1}}, to_apply=%add"
     assert [total.kind for total in hlo_kinds(entry(lines + "\n" + "  " + lines))] == ["all_reduce", "all_to_all"]
     assert [total.count for total in hlo_kinds(entry(lines + "\n" + "  " + lines))] == [2, 2]
+
+
+ON = pyshardy.Mesh([("x", 2), ("y", 4)])
+
+
+@pytest.mark.parametrize(
+    ("groups", "axes"),
+    [
+        ("replica_groups={{0,1,2,3},{4,5,6,7}}", "y"),
+        ("replica_groups=[2,4]<=[8]", "y"),
+        ("replica_groups=[4,2]<=[2,4]T(1,0)", "x"),
+        ("replica_groups=[1,8]<=[8]", "x, y"),
+        ("replica_groups={{0,4,1,5,2,6,3,7}}", "x, y"),
+        ("replica_groups=mesh['a'=2,'b'=4] {'b'}", "y"),
+        ("replica_groups=mesh['a'=8] {'a':(2)2}", "y"),
+        ("replica_groups={{0,5},{1,4},{2,7},{3,6}}", "other groups"),
+    ],
+)
+def test_groups_are_along_the_axes_of_the_mesh(groups: str, axes: str) -> None:
+    line = f"ROOT %r = f32[8]{{0}} all-reduce(%p), channel_id=1, {groups}, to_apply=%add"
+    assert [(row.kind, row.axes) for row in hlo_collectives(entry(line), ON)] == [("all_reduce", axes)]
+
+
+def test_permutes_are_along_the_axes_on_which_devices_differ() -> None:
+    line = "ROOT %r = f32[8]{0} collective-permute(%p), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}"
+    assert [row.axes for row in hlo_collectives(entry(line), ON)] == ["y"]
+    assert [row.axes for row in hlo_collectives(entry(line.replace("{0,1}", "{0,5}")), ON)] == ["x, y"]
+
+
+def test_collectives_of_one_kind_along_other_axes_are_apart() -> None:
+    lines = [f"%r{size} = f32[8]{{0}} all-reduce(%p), replica_groups=[{8 // size},{size}]<=[8]" for size in (4, 8, 4)]
+    found = hlo_collectives(entry("\n  ".join(lines)), ON)
+    assert [(row.axes, row.count, row.sent_bytes_per_device) for row in found] == [("x, y", 1, 56), ("y", 2, 96)]
+
+
+def test_a_collective_that_several_fusions_take_turns_to_run_counts_once() -> None:
+    """XLA for TPUs repeats it in every fusion that runs while it travels; its channel stays the same."""
+    part = 'f32[32]{0} all-gather(%q), channel_id=8, replica_groups={{0,1,2,3}}, backend_config={"async_collective_fusion_config":{}}'
+    parts = "".join(f"%part{number} (q: f32[8]) -> f32[32] {{\n  ROOT %g = {part}\n}}\n\n" for number in range(3))
+    lines = "\n  ".join(
+        f"%f{number} = f32[32]{{0}} fusion(%p), kind=kCustom, calls=%part{number}" for number in range(3)
+    )
+    assert hlo_kinds(entry(lines, parts)) == (KindTotal("all_gather", 1, 96),)
+    others = parts.replace("async_collective_fusion_config", "config")
+    assert hlo_kinds(entry(lines, others)) == (KindTotal("all_gather", 3, 288),)
+
+
+def test_a_computation_that_reduces_and_keeps_a_part_is_a_reduce_scatter() -> None:
+    inside = "%all-reduce-scatter.3 (q: f32[8]) -> f32[2] {\n  %g = f32[8]{0} all-reduce(%q), replica_groups={{0,1,2,3}}, to_apply=%add\n}\n\n"
+    line = "ROOT %f = f32[2]{0} fusion(%p), kind=kCustom, calls=%all-reduce-scatter.3"
+    assert hlo_kinds(entry(line, inside)) == (KindTotal("reduce_scatter", 1, 24),)
+
+
+COUNTED = """%cond (q: (f32[8], u32[])) -> pred[] {
+  %q = (f32[8]{0}, u32[]) parameter(0)
+  %n = u32[]{:T(128)} constant(7)
+  %i = u32[] get-tuple-element(%q), index=1
+  ROOT %l = pred[] compare(%i, %n), direction=LT
+}
+
+%body (q: (f32[8], u32[])) -> (f32[8], u32[]) {
+  %q = (f32[8]{0}, u32[]) parameter(0)
+  %x = f32[8]{0} get-tuple-element(%q), index=0
+  %i = u32[] get-tuple-element(%q), index=1
+  %one = u32[] constant(1)
+  %a = u32[] add(%i, %one)
+  %b = u32[] add(%one, %a)
+  %g = f32[8]{0} all-reduce(%x), replica_groups={{0,1}}, to_apply=%add
+  ROOT %r = (f32[8]{0}, /*index=1*/u32[]) tuple(%g, %b)
+}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rounds"),
+    [
+        ("", "", 4),
+        ("constant(7)", "constant(8)", 4),
+        ("constant(7)", "constant(0)", 0),
+        ("add(%one, %a)", "add(%one, %one)", None),
+        ("add(%one, %a)", "multiply(%one, %a)", None),
+        ("direction=LT", "direction=NE", None),
+        ("%n = u32[]{:T(128)} constant(7)", "%n = u32[] get-tuple-element(%q), index=1", None),
+        ("tuple(%g, %b)", "tuple(%g, %i)", None),
+    ],
+)
+def test_the_rounds_of_a_loop_are_read_from_its_counter(before: str, after: str, rounds: int | None) -> None:
+    """XLA for TPUs does not write them."""
+    loop = """%c = u32[] constant(0)
+  %d = u32[] copy(%c)
+  %t = (f32[8]{0}, u32[]) tuple(%p, %d)
+  ROOT %w = (f32[8]{0}, u32[]) while(%t), condition=%cond, body=%body"""
+    found = hlo_kinds(entry(loop, COUNTED.replace(before, after) if before else COUNTED))
+    count = 1 if rounds is None else rounds
+    assert found == ((KindTotal("all_reduce", count, 32 * count, is_lower_bound=rounds is None),) if count else ())
 
 
 def test_what_xla_compiles_sends_as_much_as_the_program_says() -> None:

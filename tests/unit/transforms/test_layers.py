@@ -67,7 +67,7 @@ def shortened(whole: pyshardy.Module, middle: bool = False) -> Short:
     """The program with two layers of each family, or three."""
     families = find_families(whole.root)
     with whole.context:
-        return shorten(whole.root, families, range(len(families) if middle else 0))
+        return shorten(whole.root, families, dict.fromkeys(range(len(families)), int(middle)))
 
 
 def described(root: Op) -> list[object]:
