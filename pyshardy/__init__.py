@@ -59,7 +59,11 @@ _EXPORTS = {
     "UnsupportedVersionError": "errors",
     "UsageError": "errors",
     "View": "propagation.options",
+    "Budgets": "report.budgets",
+    "Lock": "report.lock",
+    "LockDifference": "report.lock_difference",
     "annotate": "frontend.annotate",
+    "check": "locking",
     "clear_caches": "core.intern",
     "Confirmation": "report.confirmation",
     "compiled_collectives": "running",
@@ -75,9 +79,11 @@ _EXPORTS = {
     "jit": "jitted",
     "load": "api",
     "load_file": "api",
+    "load_lock": "report.lock",
     "load_plan": "results.plan",
     "load_text": "api",
     "local_shape": "core.boxes",
+    "lock": "locking",
     "parse_mesh": "core.notation",
     "parse_sharding": "core.notation",
     "partition": "api",
@@ -94,6 +100,7 @@ _EXPORTS = {
     "to_gspmd": "core.gspmd",
     "to_torch": "core.placements",
     "unregister_rule": "rules.user_rules",
+    "write_lock": "locking",
 }
 _OLD_NAMES = {"connect": "initialize_distributed"}
 """Old names that still work."""

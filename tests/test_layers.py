@@ -17,8 +17,9 @@ RANKS = {
     "errors": 0, "core": 1, "bytecode": 1, "rules": 2, "graph": 3, "propagation": 4, "reshard": 5, "costing": 6,
     "autopartition": 7, "explain": 8, "report": 9, "ir": 10, "transforms": 11, "passes": 12, "compilers": 13,
     "frontend": 14, "runtime": 15, "results": 16, "api": 17, "running": 18, "estimating": 18, "confirming": 19,
-    "differing": 18, "examples": 18, "planning": 19, "watching": 19, "checkup": 20, "searching": 20, "jitted": 20,
-    "notebook": 20, "cli": 21, "__init__": 22, "__main__": 22, "opt": 22,
+    "differing": 18, "examples": 18, "locking": 19, "planning": 19, "watching": 19, "checkup": 20, "testing": 20,
+    "pytest_plugin": 20, "searching": 20, "jitted": 20, "notebook": 20, "cli": 21, "__init__": 22, "__main__": 22,
+    "opt": 22,
 }  # fmt: skip
 PURE = 9
 """Up to this rank there is no MLIR and no JAX."""

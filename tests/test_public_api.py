@@ -18,16 +18,16 @@ import pyshardy
 
 def test_exports() -> None:
     assert pyshardy.__all__ == [
-        "AxisRef", "CollectiveModel", "Confirmation", "Cost", "Diagnosis", "Diagnostic", "Diagnostics", "Difference", "DimSharding", "Drawing",
+        "AxisRef", "Budgets", "CollectiveModel", "Confirmation", "Cost", "Diagnosis", "Diagnostic", "Diagnostics", "Difference", "DimSharding", "Drawing",
         "Edit", "Engine", "Estimate", "FactorKind", "Finding", "Hardware", "InvalidModuleError", "InvalidRuleError",
-        "InvalidShardingError", "KindTotal", "Mesh", "Module", "NotationError", "OpSpec", "Partition",
+        "InvalidShardingError", "KindTotal", "Lock", "LockDifference", "Mesh", "Module", "NotationError", "OpSpec", "Partition",
         "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PropagateOptions", "Propagation", "ReductionKind",
         "Rule", "RuleNotationError", "SearchTask", "Severity", "ShardyError", "StrategyOption", "TensorSharding",
-        "UnsupportedVersionError", "UsageError", "View", "annotate", "clear_caches", "compiled_collectives",
+        "UnsupportedVersionError", "UsageError", "View", "annotate", "check", "clear_caches", "compiled_collectives",
         "confirm", "constrain", "cost", "diff", "doctor", "draw", "from_gspmd", "from_torch", "initialize_distributed", "jit", "load",
-        "load_file", "load_plan", "load_text", "local_shape", "parse_mesh", "parse_sharding", "partition",
+        "load_file", "load_lock", "load_plan", "load_text", "local_shape", "lock", "parse_mesh", "parse_sharding", "partition",
         "propagate", "propagation_barrier", "register_partitioner", "register_rule", "rule_of", "run", "run_pipeline",
-        "search", "set_user_code", "shard_alike", "to_gspmd", "to_torch", "unregister_rule",
+        "search", "set_user_code", "shard_alike", "to_gspmd", "to_torch", "unregister_rule", "write_lock",
     ]  # fmt: skip
 
 
@@ -45,9 +45,12 @@ def test_what_public_signatures_mention_is_exported() -> None:
     keywords = {"PropagateKeywords", "PartitionKeywords"}
     parts_of_an_estimate = {"By", "CollectiveCost", "CustomCallCost", "Measured", "Network", "Peak", "PlaceCost"}
     parts_of_a_difference = {"Change", "EditState", "Reach", "Talk", "Total"}
+    parts_of_a_lock = {"LockChange", "LockedCollective", "LockedConstraint", "LockedMemory", "LockedMesh"}
+    parts_of_a_lock |= {"LockedReplication", "LockedTensor", "LockedTypes"}
     parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}
     placements = {"Partial", "Replicate", "Shard"}  # PyTorch's words
-    parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_search | {"Replication", "Figures", "FindingKind"}
+    parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_lock | parts_of_a_search
+    parts |= {"Replication", "Figures", "FindingKind"}
     assert left_out == keywords | parts | placements | {"Jitted"}
     assert pyshardy.OpSpec in seen and pyshardy.PropagateOptions in seen and pyshardy.FactorKind in seen
 

@@ -154,9 +154,9 @@ class _Checkup:
         """The findings."""
         first = self.found
         findings = self._findings()
-        last = _figures(self.found)
-        untried = sorted(signs(self.found, last), key=lambda pair: -pair[0])
-        findings = [*findings, *(one for _, one in untried)][:MOST_FINDINGS]
+        if len(findings) < MOST_FINDINGS:
+            untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
+            findings += [one for _, one in untried][: MOST_FINDINGS - len(findings)]
         estimate = first.estimate
         return Diagnosis(
             tuple(findings), _figures(first), self.limit, estimate.devices, estimate.hardware, self.pricer.tries,

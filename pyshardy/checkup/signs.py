@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyshardy.checkup.cures import LEAST_GAIN
+from pyshardy.checkup.values import Uneven, uneven_values
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
 from pyshardy.estimating import Cost
+from pyshardy.report.constraints import value_text
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.report.places import format_place
@@ -16,14 +19,18 @@ _NAMED = 3
 """The number of categories of memory in a sentence."""
 
 
-def signs(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
+def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
     """The share of a step that each costs, and the finding.
 
     Args:
         found: The estimate of the whole program.
         now: Its figures.
+        mesh: Its mesh.
     """
     yield from _kernels(found, now)
+    for one in uneven_values(found.partition.propagated, mesh):
+        if one.bytes >= LEAST_GAIN * now.bytes:
+            yield one.bytes / now.bytes, _uneven(one, now)
     if not found.fits:
         yield _too_large(found, now)
 
@@ -41,6 +48,19 @@ def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
         cure = "call it inside jax.shard_map, or give it a rule with jax.experimental.custom_partitioning"
         why = f"{row.kind.replace('_', '-')} of {format_bytes(row.sent_bytes_per_device)} per device: {cause}"
         yield share, Finding(FindingKind.KERNEL, what, why, row.source, cure, now, None)
+
+
+def _uneven(one: Uneven, now: Figures) -> Finding:
+    value = one.one.value
+    place = value.span.file, value.span.line, value.span.column
+    size = value.shape[one.dim]
+    what = (
+        f"{value_text(one.one.name, value.function)} at {format_place(place)}: {one.axis!r} does not divide dimension "
+        f"{one.dim} of {size}, which costs {format_bytes(round(one.bytes))} per device"
+    )
+    padded = -(-size // one.shards) * one.shards
+    cure = f"pad the dimension to {padded}, a multiple of {one.shards}, or split another dimension along {one.axis!r}"
+    return Finding(FindingKind.UNEVEN, what, one.why, place, cure, now, None)
 
 
 def _too_large(found: Cost, now: Figures) -> tuple[float, Finding]:

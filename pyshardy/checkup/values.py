@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
+from math import prod
+from typing import NamedTuple
 
 from pyshardy.autopartition.constraints import ConstrainableValue, changes
 from pyshardy.autopartition.space import Dims
@@ -13,6 +15,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.explanation import StayedWhole, ValueStory
+from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.module import Module
 from pyshardy.planning.constraining import constrainable_values
 from pyshardy.report.constraints import PlanConstraint
@@ -24,6 +27,7 @@ from pyshardy.transforms.named_values import NamedValue, named_values
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
 """The reasons by which a dimension lacks an axis that something gave it."""
+_UNEVEN = "not divisible"
 _PART = ":("
 """In the text of a sharding, the sign of a part of an axis."""
 
@@ -50,6 +54,44 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
         for (site, story), dims in zip(largest, turn):
             if dims is not None and dims != site.dims:
                 yield _cure(values[site.number], site, dims, mesh, story)
+
+
+class Uneven(NamedTuple):
+    """A dimension that stays whole, or is split less, because an axis does not divide it.
+
+    Attributes:
+        one: The value.
+        dim: The dimension.
+        axis: The axis.
+        shards: The number of its devices.
+        bytes: The bytes of a device that splitting would save.
+        why: The reason in words.
+    """
+
+    one: NamedValue
+    dim: int
+    axis: str
+    shards: int
+    bytes: float
+    why: str
+
+
+def uneven_values(propagated: Propagation, mesh: Mesh) -> Iterator[Uneven]:
+    """The largest values that an axis does not divide.
+
+    Args:
+        propagated: The program.
+        mesh: Its mesh.
+    """
+    sizes = dict(mesh.axes)
+    values = named_values(propagated.before.root)
+    for site in constrainable_values(propagated.before, values):
+        one = values[site.number]
+        held = known_bytes(site.shape, site.element) / prod(sizes[axis] for axes in site.dims for axis in axes)
+        for dim, reason in _lost(_story(propagated, one)).items():
+            axis = (reason.axis or "").strip('"')
+            if reason.kind == _UNEVEN and axis in sizes:
+                yield Uneven(one, dim, axis, sizes[axis], held * (1 - 1 / sizes[axis]), reason.text)
 
 
 def _with_axis(site: ConstrainableValue, dim: int, axis: str, sizes: dict[str, int]) -> Dims | None:

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from pyshardy import __version__
+from pyshardy.cli.check_command import add_arguments as add_check_arguments
 from pyshardy.cli.completion import SHELLS
 from pyshardy.cli.confirm_command import add_options as add_confirm_options
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.doctor_command import add_options as add_doctor_options
+from pyshardy.cli.lock_command import add_options as add_lock_options
 from pyshardy.cli.numbers import number_argument
 from pyshardy.cli.report_command import add_options as add_report_options
 from pyshardy.cli.search_command import add_options as add_search_options
@@ -110,6 +112,18 @@ def _add_confirm(commands: Any) -> None:
     _add_propagation_options(confirm)
 
 
+def _add_lock(commands: Any) -> None:
+    lock = _command(commands, "lock", "write what is to be reviewed when it changes: shardings, collectives, memory")
+    add_lock_options(lock)
+    _add_propagation_options(lock)
+
+
+def _add_check(commands: Any) -> None:
+    check = _command(commands, "check", "compare with what pyshardy lock wrote, and show the difference as a diff")
+    add_check_arguments(check)
+    _add_propagation_options(check)
+
+
 def _add_doctor(commands: Any) -> None:
     doctor = _command(commands, "doctor", "find what costs most, and try what mends it: at most three findings")
     add_doctor_options(doctor)
@@ -170,6 +184,8 @@ _COMMANDS = (
     _add_partition,
     _add_cost,
     _add_confirm,
+    _add_lock,
+    _add_check,
     _add_doctor,
     _add_report,
     _add_search,

@@ -30,10 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
     """Take a second file after options, which `argparse` does not parse; return the remaining arguments."""
-    if arguments.other is None and len(rest) == 1 and not rest[0].startswith("-"):
-        arguments.other = rest[0]
-        return []
-    return rest
+    if arguments.other is not None:
+        return rest
+    at = 0
+    while at < len(rest) and rest[at].startswith("-"):  # a size of the example, with its value
+        at += 1 if "=" in rest[at] else 2
+    if at != len(rest) - 1:
+        return rest
+    arguments.other = rest[at]
+    return rest[:at]
 
 
 def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions) -> Difference:

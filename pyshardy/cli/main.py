@@ -8,6 +8,8 @@ pyshardy diff before.mlir after.mlir
 pyshardy partition model.mlir -o per_device.mlir
 pyshardy cost model.mlir --hardware v5p
 pyshardy confirm model.mlir --compiler tpu:v5e:2x4
+pyshardy lock model.mlir -o shardings.lock
+pyshardy check model.mlir shardings.lock
 pyshardy doctor model.mlir --hardware h100
 pyshardy report model.mlir -o report.html
 pyshardy search model.mlir --mesh data=8,model=4 --hardware h100
@@ -64,7 +66,7 @@ def _main(argv: Sequence[str] | None) -> int:
         if arguments.command != "watch":  # whose script looks for its own chips
             # before jax is imported, which else looks for the chips of all plugins
             os.environ.setdefault("JAX_PLATFORMS", "cpu")
-        if arguments.command == "diff":
+        if arguments.command in ("diff", "check"):
             rest = take_other(arguments, rest)
         if rest:
             refuse_unknown(arguments, rest)
@@ -168,6 +170,29 @@ def _confirm(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     else:
         print_tables(found.tables())
     return 1 if found.fits is False else 0
+
+
+def _lock(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.lock_command import locks
+
+    found, warnings = locks(lambda: _load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        print_json(found.to_json())
+    elif arguments.output in (None, "-"):
+        sys.stdout.buffer.write(found.text().encode())
+    _print_warnings(warnings)
+    return 0
+
+
+def _check(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
+    from pyshardy.cli.check_command import checks
+
+    found = checks(lambda: _load(arguments, rest), arguments, propagate_options(arguments))
+    if arguments.json:
+        print_json(found.to_json())
+    else:
+        print_tables(found.tables(arguments.all))
+    return 0 if found else 1
 
 
 def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -370,6 +395,8 @@ _COMMANDS = {
     "partition": _partition,
     "cost": _cost,
     "confirm": _confirm,
+    "lock": _lock,
+    "check": _check,
     "doctor": _doctor,
     "report": _report,
     "search": _search,

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import sys
 from typing import Any
 
 from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
+from pyshardy.core.text import parse_bytes
 from pyshardy.errors import UsageError
 from pyshardy.report.files import write_whole
 
-_UNITS = {
-    "": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
-}
 _READING = "reading the command line"
 
 
@@ -57,7 +46,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         mesh=mesh,
         devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
         hardware=arguments.hardware or "v5p",
-        memory=None if arguments.memory is None else parse_bytes(arguments.memory),
+        memory=None if arguments.memory is None else _bytes(arguments.memory),
         budget_s=_seconds(arguments.budget),
         seed=_whole("--seed", arguments.seed),
         keep=not arguments.let_go,
@@ -78,17 +67,11 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     return plan
 
 
-def parse_bytes(text: str) -> float:
-    """A number of bytes with a unit.
-
-    >>> parse_bytes("16GiB"), parse_bytes("80 GB"), parse_bytes("1000")
-    (17179869184.0, 80000000000.0, 1000.0)
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text.strip())
-    unit = None if match is None else _UNITS.get(match.group(2).lower())
-    if match is None or unit is None or not float(match.group(1)):
+def _bytes(text: str) -> float:
+    found = parse_bytes(text)
+    if found is None:
         raise UsageError(_READING, got=f"--memory {text}", needed="bytes, like 60GiB")
-    return float(match.group(1)) * unit
+    return found
 
 
 def _seconds(text: str) -> float:

@@ -15,7 +15,7 @@ def from_plain(kind: Any, data: Any, doing: str, where: str) -> Any:
 
     Args:
         kind: A dataclass; or `str`, `bool`, `int`, `float` (a finite number), or a tuple of one of these.
-        data: The data.
+        data: The data; a record may be one already.
         doing: What is being done, for errors.
         where: What the data is, for errors.
 
@@ -26,13 +26,29 @@ def from_plain(kind: Any, data: Any, doing: str, where: str) -> Any:
     (1, 2)
     """
     if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**_fields(kind, data, doing, where))
+        return data if isinstance(data, kind) else kind(**_fields(kind, data, doing, where))
     if get_origin(kind) is tuple:
         return _entries(get_args(kind), data, doing, where)
     fits = isinstance(data, (int, float) if kind is float else kind) and (kind is bool or not isinstance(data, bool))
     if not fits or (kind is float and not math.isfinite(data)):
         raise UsageError(doing, where=where, got=repr(data), needed=_NAMES[kind])
     return data
+
+
+def check_fields(record: Any, doing: str) -> None:
+    """Check the types of the fields of a frozen record that is being made; lists become tuples.
+
+    Args:
+        record: The record.
+        doing: What is being done, for errors.
+
+    Raises:
+        UsageError: A field is of another type than declared.
+    """
+    kinds = get_type_hints(type(record))
+    for field in fields(record):
+        value = from_plain(kinds[field.name], getattr(record, field.name), doing, field.name)
+        object.__setattr__(record, field.name, value)
 
 
 _NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}

@@ -82,3 +82,29 @@ def format_bytes(count: int) -> str:
     powers = range(1, len(_UNITS))
     power = next((power for power in powers if round(count / 1024**power, 1) < 1024), len(_UNITS))
     return f"{count / 1024**power:.1f} {_UNITS[power - 1]}"
+
+
+_SIZE = re.compile(r"(\d{1,30}(?:\.\d{1,30})?)\s*([a-zA-Z]*)")
+_FACTORS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
+
+
+def parse_bytes(text: str) -> float | None:
+    """A number of bytes with a unit; None if the text is not one, or 0.
+
+    >>> parse_bytes("16GiB"), parse_bytes("80 GB"), parse_bytes("1000"), parse_bytes("much")
+    (17179869184.0, 80000000000.0, 1000.0, None)
+    """
+    match = _SIZE.fullmatch(text.strip())
+    factor = None if match is None else _FACTORS.get(match[2].lower())
+    return None if match is None or factor is None else float(match[1]) * factor or None

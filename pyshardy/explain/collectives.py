@@ -86,11 +86,12 @@ def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False
     for row, cause in zip(rows, causes):
         key = row.kind, row.axes, row.sent_bytes_per_device, row.is_lower_bound, general_text(cause.reason)
         folded.setdefault(key, []).append((row, cause))
-    found = [_story(why, alike) for alike in folded.values()]
+    found = [story_of(why, alike) for alike in folded.values()]
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def _story(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectives:
+def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectives:
+    """One explanation of collectives that are alike, from their causes."""
     row, cause = alike[0]
     distinct = list({one.reason: one for _, one in alike}.values())
     reason = common(one.reason for one in distinct)

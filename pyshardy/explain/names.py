@@ -46,6 +46,18 @@ def named_scope(label: Label) -> str | None:
     return scopes[-1] if scopes else None
 
 
+def around(label: Label) -> str:
+    """The user's scopes around an op as a path, or else the user's function; empty if neither is known.
+
+    >>> around(Label("stablehlo.dot_general", "jit(step)/decoder/mlp/dot_general"))
+    'decoder/mlp'
+    >>> around(Label("stablehlo.dot_general", "jit(step)/dot_general", "step.<locals>.loss"))
+    'loss'
+    """
+    inside = scope_path(label.scope) or (label.function or "").rpartition(".")[2]
+    return "" if inside.startswith("<") or inside in OF_JAX else inside
+
+
 def is_gradient(label: Label) -> bool:
     """Whether JAX made an op for the gradient, going back through what a user wrote.
 
@@ -89,8 +101,8 @@ class Names:
             return self._edge(op)
         if label.name == "func.return":
             return "the return"
-        inside = scope_path(label.scope) or (label.function or "").rpartition(".")[2]
-        is_name = inside and not inside.startswith("<") and inside not in OF_JAX and label.name not in _REGIONS
+        inside = around(label)
+        is_name = inside and label.name not in _REGIONS
         gradient = is_gradient(label)
         scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
         found = f"`{short_scope(label)}`{scope}{place_text(label)}"

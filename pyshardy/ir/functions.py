@@ -117,6 +117,12 @@ def result_sharding(function: Op, index: int) -> TensorSharding | None:
     return result_attrs(function, index).get(SHARDING)
 
 
+def is_donated(function: Op, index: int) -> bool:
+    """Whether the memory of an argument is handed on to a result."""
+    attrs = arg_attrs(function, index)
+    return "tf.aliasing_output" in attrs or "jax.buffer_donor" in attrs
+
+
 def set_arg_sharding(function: Op, index: int, sharding: TensorSharding | None) -> None:
     """Set the sharding of an argument; None removes it."""
     set_arg_attr(function, index, SHARDING, sharding)

@@ -35,7 +35,7 @@ def _collective_columns(is_one_mesh: bool, options: TableOptions) -> tuple[_Colu
             Column("bytes sent", is_number=True, total=lambda size: format_bytes(round(size))),
             lambda group: Cell(format_bytes(group.total_bytes), amount=group.total_bytes),
         ),
-        (Column("along", rank=1), lambda group: Cell(_along(group.first, is_one_mesh, options.notation))),
+        (Column("along", rank=1), lambda group: Cell(along(group.first, is_one_mesh, options.notation))),
         (Column("because of", rank=3, wraps=True), lambda group: cause_cell(group.first.cause)),
         (Column("source", rank=1), lambda group: _source(group.first)),
         (Column("in", rank=4), lambda group: scope_cell(row.op for row in group.rows)),
@@ -84,7 +84,8 @@ def _times(count: float) -> str:
     return f"×{count:.0f}" if count > 1 else ""
 
 
-def _along(row: CollectiveRow, is_one_mesh: bool, notation: Notation) -> str:
+def along(row: CollectiveRow, is_one_mesh: bool, notation: Notation = Notation.SPEC) -> str:
+    """The axes along which devices communicate, with their mesh if there are several; or the size of groups."""
     if row.axes is None:
         return f"groups of {row.group_size}"
     axes = ", ".join(format_axis(axis, notation) for axis in row.axes)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from pyshardy.core.text import format_bytes
-from pyshardy.report.changes import Change, CollectiveChange
+from pyshardy.report.changes import Change, CollectiveChange, Total
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.places import format_place
@@ -51,7 +51,12 @@ def difference_lines(difference: Difference, options: TableOptions, width: int) 
     ports, values = difference.compared
     counts = f"compared {ports} inputs and outputs and {values} values of ops"
     lines = paragraph(counts + (f"; {difference.how}" if difference.how else ""), width, style="dim")
-    lines += [*_totals(difference).lines(width), Text(), *_sharding_lines(difference.changes, options, width), Text()]
+    lines += [
+        *totals_table(difference.totals).lines(width),
+        Text(),
+        *_sharding_lines(difference.changes, options, width),
+        Text(),
+    ]
     if difference.talk.unknown is not None:
         return [*lines, *paragraph(f"what the devices send is not known: {difference.talk.unknown}", width)]
     if difference.collectives:
@@ -81,9 +86,10 @@ def _sharding_lines(changes: Sequence[Change], options: TableOptions, width: int
     return lines
 
 
-def _totals(difference: Difference) -> Table:
+def totals_table(totals: Iterable[Total]) -> Table:
+    """The bytes on one device before and after."""
     rows = []
-    for total in difference.totals:
+    for total in totals:
         more = total.after - total.before
         sign = "+" if more > 0 else "-" if more < 0 else ""
         style = "red" if more > 0 else "green"

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import product
+from math import prod
+from operator import add
 from typing import NamedTuple
 
 LEAST = 3
 """The fewest names to fold."""
 _MOST_PER_LAYER = 32
 """The number of equal tensors of a layer to skip when looking for the one in the next layer."""
+_MOST_NAMES = 1 << 20
+"""The most names to unfold."""
 _NUMBER = re.compile(r"(?<!\d)(\d{1,9})(?!\d)")
+_RUN = re.compile(r"(?<!\d)(\d{1,9})(?:,(\d{1,9}))?\.\.(\d{1,9})(?!\d)")
 
 _Skeleton = tuple[str, ...]
 
@@ -86,6 +92,29 @@ def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
             group = _fold_at(group, at)
         folded += [_joined(skeleton, found, names) for found in group]
     return sorted(folded, key=lambda found: found.members[0])
+
+
+def unfold(name: str, count: int) -> list[str] | None:
+    """The names that a folded one stands for; None if these are not so many, or more than a million.
+
+    >>> unfold("layers[0..2].w[1,5..9]", 9)[:4]
+    ['layers[0].w[1]', 'layers[0].w[5]', 'layers[0].w[9]', 'layers[1].w[1]']
+    >>> unfold("a[0..2]", 1), unfold("a[0..2]", 2)
+    (['a[0..2]'], None)
+    """
+    if count == 1:
+        return [name]
+    parts = _RUN.split(name)
+    runs = [_numbers(*parts[at : at + 3]) for at in range(1, len(parts), 4)]
+    if prod(map(len, runs)) != count or count > _MOST_NAMES:
+        return None
+    texts = parts[::4]
+    return ["".join(map(add, texts, (*map(str, chosen), ""))) for chosen in product(*runs)]
+
+
+def _numbers(first: str, second: str | None, last: str) -> range:
+    step = 1 if second is None else int(second) - int(first)
+    return range(int(first), int(last) + 1, step) if step > 0 else range(0)
 
 
 def _split(name: str) -> tuple[_Skeleton, tuple[int, ...]]:

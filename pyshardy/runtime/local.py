@@ -13,15 +13,13 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.from_jax import NamedShardings
 from pyshardy.frontend.interface import Interface, InterfaceTensor
-from pyshardy.ir.functions import arg_attrs, main_function
+from pyshardy.ir.functions import is_donated, main_function
 from pyshardy.ir.module import Module
 from pyshardy.runtime.arrays import check_static
 from pyshardy.runtime.executable import Executable
 from pyshardy.runtime.exported import CompiledModule
 from pyshardy.runtime.peers import processes_of
 from pyshardy.runtime.stacked import DEVICES, stacked, stacked_shape
-
-_DONATED = ("tf.aliasing_output", "jax.buffer_donor")
 
 
 class LocalExecutable(Executable):
@@ -45,7 +43,11 @@ class LocalExecutable(Executable):
         self.processes = self._shardings.processes
         ins, outs = ([self._stacked(tensor) for tensor in tensors] for tensors in (interface.inputs, interface.outputs))
         flat = [self._shardings.flat(tensor) for tensor in ins], [self._shardings.flat(tensor) for tensor in outs]
-        donated = [place for place, tensor in enumerate(interface.inputs) if _is_donated(module, tensor)]
+        donated = [
+            place
+            for place, tensor in enumerate(interface.inputs)
+            if is_donated(main_function(module.root), tensor.index)
+        ]
         self._compiled = CompiledModule(stacked(module, count, self._shardings.are_cpus), ins, outs, flat, donated)
         self._flat_inputs = ins, flat[0]
 
@@ -134,8 +136,3 @@ def _on_same_devices(array: jax.Array, shape: tuple[int, ...], sharding: NamedSh
     data = {shard.device: shard.data for shard in array.addressable_shards}
     shards = [data[device] for device in sharding.addressable_devices_indices_map(shape)]
     return jax.make_array_from_single_device_arrays(shape, sharding, shards)
-
-
-def _is_donated(module: Module, tensor: InterfaceTensor) -> bool:
-    attrs = arg_attrs(main_function(module.root), tensor.index)
-    return any(name in attrs for name in _DONATED)

@@ -11,7 +11,7 @@ from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, main_function, result_attrs, return_op
+from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, is_donated, main_function, result_attrs, return_op
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
@@ -120,7 +120,7 @@ def _inputs(main: Op, short: Short, short_main: Op, index: ProgramIndex) -> tupl
         if shape is None:
             continue
         attrs = arg_attrs(main, arg.index)
-        donated = "tf.aliasing_output" in attrs or "jax.buffer_donor" in attrs
+        donated = is_donated(main, arg.index)
         text = argument_name(arg.location, arg.index)
         value, size = value_of.get(arg.index, NO_VALUE), known_bytes(shape, element)
         found.append(InputFact(text, value, shape, element, size, donated, attrs.get(SHARDING)))

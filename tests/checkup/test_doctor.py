@@ -11,7 +11,8 @@ from search.patching import apply_patch, imported
 
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
-from pyshardy.report.diagnosis import Diagnosis, Figures
+from pyshardy.checkup.signs import signs
+from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
 NAMES = sorted(CASES)
 SEEDED = {"axis lost at a lookup": 2, "nothing donated": 2}
@@ -124,3 +125,49 @@ def test_memory_counts_as_far_as_it_matters() -> None:
     before, half = Figures(1.0, 1 << 30), Figures(1.0, 1 << 29)
     assert gain(before, half, 80e9) < LEAST_GAIN < gain(before, half, 80e9, is_free=True)
     assert gain(before, half, 0.9e9) > gain(before, half, 80e9, is_free=True)
+
+
+HEADS = """\
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+def heads(x, w):
+    h = x @ w
+    split = h.reshape(8192, 5, 512)
+    scores = jax.nn.softmax(split, axis=-1)
+    return scores.sum(1)
+
+
+def array(shape, spec):
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, spec))
+
+
+step = jax.jit(heads)
+arguments = array((8192, 1024), P("data")), array((1024, 2560), P(None, "model"))
+"""
+
+
+def test_a_dimension_that_its_axis_does_not_divide_is_a_finding(folder: Path) -> None:
+    found = pyshardy.cost(load(HEADS, folder / "heads.py"), "h100")
+    now = Figures(found.step_seconds, found.peak_bytes)
+    (mesh,) = (mesh for mesh in found.partition.meshes.values() if mesh.axes)
+    uneven = [one for _, one in signs(found, now, mesh) if one.kind is FindingKind.UNEVEN]
+    assert "`split` of `heads`" in uneven[0].what and "'model' does not divide dimension 1 of 5" in uneven[0].what
+    assert "pad the dimension to 8" in uneven[0].cure and uneven[0].after is None
+
+
+def test_a_kernel_without_a_rule_is_a_finding() -> None:
+    sharding = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
+    text = f"""
+    sdy.mesh @mesh = <["x"=8]>
+    func.func @main(%a: tensor<8192x4096xbf16> {sharding}) -> (tensor<8192x4096xbf16> {sharding}) {{
+      %0 = stablehlo.custom_call @my_kernel(%a) {{backend_config = ""}}
+        : (tensor<8192x4096xbf16>) -> tensor<8192x4096xbf16>
+      return %0 : tensor<8192x4096xbf16>
+    }}"""
+    (one,) = pyshardy.doctor(text, hardware="h100").findings
+    assert one.kind is FindingKind.KERNEL and "has no sharding rule" in one.what and "shard_map" in one.cure

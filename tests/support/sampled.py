@@ -26,6 +26,8 @@ ONE_OF = {
     "end_to_end/test_deep_programs.py::test_in_a_narrow_type_an_error_of_all_of_a_large_output_is_noticed": 4,
     "end_to_end/test_deep_programs.py::test_in_f32_nothing_is_left_in_doubt": 5,
     "end_to_end/test_hard_programs.py::test_devices_give_what_one_device_gives": 5,
+    "end_to_end/test_locks.py::test_a_lock_that_is_read_again_is_that_of_the_program": 4,
+    "end_to_end/test_locks.py::test_without_an_annotation_what_differs_has_a_reason": 4,
     "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices": 7,
     "end_to_end/test_partition.py::test_options_do_not_change_the_numbers": 3,
     "end_to_end/test_partition.py::test_the_transformer_computes_the_same_on_eight_devices": 2,

@@ -33,6 +33,7 @@ func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
 }"""
 MODULE = pyshardy.load(TEXT)
 RESULT, PARTITION = pyshardy.propagate(MODULE), pyshardy.partition(MODULE)
+LOCK = pyshardy.lock(RESULT)
 SPEC = pyshardy.OpSpec("stablehlo.add", [(4,), (4,)], [(4,)])
 CHIP = find_hardware("v5p")
 X = np.ones((8, 4), np.float32)
@@ -98,6 +99,11 @@ CALLS = {
     "Rule": Good(pyshardy.Rule, ([4], [[[0]]], [[[0]]], (), (), False)),
     "Module.parse": Good(pyshardy.Module.parse, (TEXT,), {"allow_unregistered_dialects": False}),
     "annotate": Good(pyshardy.annotate, (MODULE, {"a": "x"}, None)),
+    "Budgets": Good(pyshardy.Budgets, ("1GiB", "1GB", False, ("all_gather",))),
+    "Lock": Good(pyshardy.Lock, (), fields_of(LOCK)),
+    "check": Good(pyshardy.check, (RESULT, LOCK), {"hardware": None, "budgets": None}),
+    "lock": Good(pyshardy.lock, (RESULT,), {"hardware": None, "budgets": None, "strategy": "basic"}),
+    "load_lock": Good(lambda path: path == 0 or pyshardy.load_lock(path), (0,)),
     "cost": Good(pyshardy.cost, (MODULE, "v5p"), {"networks": None, "shape": None, "options": None}),
     "diff": Good(pyshardy.diff, ({"a": "x"}, {"a": "y"}), {"program": MODULE}),
     "draw": Good(pyshardy.draw, (SHARDING, (8, 4), MESH)),
@@ -180,8 +186,9 @@ def test_wrong_arguments(name: str) -> None:
 @pytest.mark.parametrize("path", [None, 5, ["x"], b"x", "\0", "/"])
 def test_results_are_not_written_to_what_is_no_path(path: Any) -> None:
     plan = pyshardy.search(TEXT, budget_s=1, candidates=1)
-    for write in (plan.save, lambda path: RESULT.report(path, format="json", hints=False)):
-        with pytest.raises(pyshardy.UsageError, match="writing|saving a plan"):
+    lock = lambda path: pyshardy.write_lock(RESULT, path)  # noqa: E731 (as the others)
+    for write in (plan.save, LOCK.save, lock, lambda path: RESULT.report(path, format="json", hints=False)):
+        with pytest.raises(pyshardy.UsageError, match="writing|saving a plan|locking"):
             write(path)
 
 

@@ -42,6 +42,8 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
                 "partition",
                 "cost",
                 "confirm",
+                "lock",
+                "check",
                 "doctor",
                 "report",
                 "search",
