@@ -50,7 +50,7 @@ def test_what_public_signatures_mention_is_exported() -> None:
     parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}
     placements = {"Partial", "Replicate", "Shard"}  # PyTorch's words
     parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_lock | parts_of_a_search
-    parts |= {"Replication", "Figures", "FindingKind"}
+    parts |= {"CollectivesCheck", "Replication", "Figures", "FindingKind"}
     assert left_out == keywords | parts | placements | {"Jitted"}
     assert pyshardy.OpSpec in seen and pyshardy.PropagateOptions in seen and pyshardy.FactorKind in seen
 

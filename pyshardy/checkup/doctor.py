@@ -30,6 +30,8 @@ MOST_FINDINGS = 3
 MOST_TRIES = 40
 _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
+_FOR_ONE_COMPILATION = 0.05
+"""The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _ORDER = (
@@ -236,7 +238,7 @@ class _Checkup:
     def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
         """How much a cure is worth; None if it does not pay."""
         worth = gain(before, after, self.limit, is_free=cure.kind is FindingKind.DONATION)
-        if cure.kind is FindingKind.OTHER_OUTPUT:  # a second compilation costs more than an estimate shows
+        if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
             return max(worth, LEAST_GAIN)
         return worth if worth >= LEAST_GAIN else None
 

@@ -192,6 +192,8 @@ class _Speaker:
         from pyshardy.watching.index import overview
 
         assert self.session is not None
+        if not ending.speaks:
+            return
         lines = _last_lines(self.session, ending, self.arguments)
         table = plain_text(Page(overview(self.session.found).lines), self.width)
         self._write(f"{table}\n" * bool(table) + "".join(f"pyshardy: {line}\n" for line in lines), ending)

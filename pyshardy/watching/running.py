@@ -71,12 +71,14 @@ class Ending:
         stopped: Whether it was ended because enough programs were seen.
         was_watched: Whether JAX loaded the watcher in it.
         may_have_run: Whether the program before which it was to end may have run.
+        speaks: Whether it had a process 0, so that there is something to say; else another one speaks for the job.
     """
 
     status: int
     stopped: bool
     was_watched: bool
     may_have_run: bool = False
+    speaks: bool = True
 
 
 def command_of(given: Sequence[str]) -> list[str]:
@@ -197,6 +199,7 @@ class _Watch:
         self._read: dict[Path, int] = {}
         self._unhooked: set[Path] = set()
         self._was_watched = False
+        self._processes: set[int] = set()
         self._stopped = False
         self._may_have_run = False
         self._shown = 0
@@ -216,7 +219,8 @@ class _Watch:
         status = self._child.returncode
         if status < 0:
             status = 0 if self._stopped else 128 - status
-        return Ending(status, self._stopped, self._was_watched, self._may_have_run)
+        speaks = not self._processes or 0 in self._processes
+        return Ending(status, self._stopped, self._was_watched, self._may_have_run, speaks)
 
     def _look(self) -> None:
         for path in sorted(self._dumps.glob("*.jsonl")):
@@ -239,6 +243,7 @@ class _Watch:
             self._was_watched = True
             return
         found = Compiled(**facts)
+        self._processes.add(found.process)
         if found.stops:
             self._ask_to_end(time.monotonic() + _GRACE_S)
         if not found.process:

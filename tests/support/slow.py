@@ -148,11 +148,11 @@ SLOW = (
     "unit/test_planted_changes.py::test_an_op_that_reshards",
     "unit/test_planted_changes.py::test_every_line_is_in_a_width",
     "unit/test_programs.py",
-    "unit/test_pytest_plugin.py::test_the_option_of_pytest",
     "unit/test_notebook.py::test_a_cell_shows_the_programs_that_are_compiled_in_it",
     "unit/watching/test_parts.py::test_a_program_whose_compiler_refuses_is_shown_as_for_cpus",
     "unit/watching/test_parts.py::test_a_worker_that_dies_or_hangs_is_replaced",
     "unit/watching/test_watch.py",
+    "unit/test_pytest_plugin.py::test_the_option_of_pytest",
 )
 """Folders, files, tests, and tests with one parameter."""
 

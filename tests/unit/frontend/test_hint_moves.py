@@ -141,7 +141,7 @@ def test_one_hint_is_given_once() -> None:
 def test_a_file_that_cannot_be_read_has_columns_and_no_patch(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     found = microbatches(path)
-    cause = next(one.causes[0] for one in found._explained_collectives if one.causes[0].mismatch)
+    cause = next(one.causes[0] for one in found.explained_collectives if one.causes[0].mismatch)
     path.unlink()
     edits = list(moved_values(found.why, cause, source_values(found.before.root)))
     assert edits and all(isinstance(one, ConstraintEdit) and one.patch == "" for one in edits)
@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_read_has_columns_and_no_patch(tmp_path: Path) -> 
 def test_axes_go_only_where_they_divide(tmp_path: Path) -> None:
     """Four parts are too few for eight devices."""
     found = microbatches(tmp_path / "model.py")
-    cause = next(one.causes[0] for one in found._explained_collectives if one.causes[0].mismatch)
+    cause = next(one.causes[0] for one in found.explained_collectives if one.causes[0].mismatch)
     edits = list(moved_values(found.why, cause, source_values(found.before.root)))
     dims = {one.sharding.dim_axes for one in edits if one.value.shape == (4, 64, 32)}
     assert dims and all(not axes[0] for axes in dims)

@@ -143,6 +143,24 @@ def test_process_0_speaks(tmp_path: Path) -> None:
     assert re.findall(r"─── pyshardy: (.*) ───", (tmp_path / "out.txt").read_text()) == ["jit_total, 8 devices"]
 
 
+def test_every_process_may_be_watched_by_its_own_and_process_0_speaks(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(TWO_PROCESSES)
+    with socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-m", "pyshardy", "watch", "--compiler", "none", "--devices", "4", "two.py", str(port), number],
+            cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )
+        for number in "01"
+    ]  # fmt: skip
+    first, second = (child.communicate(timeout=120)[1] for child in children)
+    assert [child.returncode for child in children] == [0, 0]
+    assert "─── pyshardy: jit_total, 8 devices ───" in first and "pyshardy: 1 program shown" in first
+    assert "pyshardy" not in second
+
+
 def test_the_users_own_dumps_are_still_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAX_DUMP_IR_TO", str(tmp_path / "mine"))
     found = watch(tmp_path, TRAIN, "--devices", "8")
