@@ -31,6 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--patch", metavar="FILE", help=text)
     text = "ask a compiler, like tpu:v5e:2x4, about the best plans, and choose by its programs (default: do not ask)"
     parser.add_argument("--compiler", metavar="NAME", help=text)
+    text = "write the plan as Python source: its rules, and a function that gives arguments their shardings"
+    parser.add_argument("--code", metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
@@ -60,8 +62,11 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         progress=not arguments.quiet,
     )
     patch = plan.patch() if arguments.patch is not None else ""  # whatever may fail comes before anything is written
+    code = plan.code() if arguments.code is not None else ""
     if arguments.save is not None:
         plan.save(arguments.save)
+    if arguments.code is not None:
+        write_whole(arguments.code, code.encode())
     if arguments.patch is not None:
         told, mark, diff = patch.partition("--- ")
         write_whole(arguments.patch, f"{mark}{diff}".encode())

@@ -13,6 +13,7 @@ from pyshardy.report.constraints import PlanConstraint, worth
 from pyshardy.report.cost import format_duration, without_unpriced
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
+from pyshardy.report.rules import NamedSpec, PlanRule, rules_of
 from pyshardy.report.summary import format_bytes, format_shape
 
 _MOST_ROWS = 12
@@ -178,6 +179,11 @@ class PlanSummary:
     compiled: tuple[CompiledRow, ...] = ()
 
     @property
+    def rules(self) -> tuple[PlanRule, ...]:
+        """The shardings of inputs as rules: patterns of names, the first of which decides."""
+        return rules_of(NamedSpec(one.name, one.axes, one.count) for one in self.specs if not one.is_output)
+
+    @property
     def final(self) -> PlanRow | CompiledRow:
         """The cost of the plan: that of the compiler's program, if one was asked and did not refuse it."""
         found = (row for row in self.compiled if row.name == THE_PLAN and not row.refusal)
@@ -188,7 +194,7 @@ def plan_tables(found: PlanSummary) -> Page:
     """The shardings of a plan, its cost, the cost of alternatives, and the reasons, for a `rich` console."""
     parts: list[RenderableType] = [_heading(found), ""]
     if found.specs:
-        parts += [_specs(found), ""]
+        parts += [_rules(found), ""]
     if found.constraints:
         parts += [_constraints(found), ""]
     if found.compiled:
@@ -257,15 +263,19 @@ def _titled(title: str) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
 
 
-def _specs(found: PlanSummary) -> Table:
-    table = _titled("shardings")
-    table.add_column("tensors", overflow="fold")
+def _rules(found: PlanSummary) -> Table:
+    table = _titled("rules: the first that fits the name of an input decides, * stands for any text")
+    table.add_column("inputs", overflow="fold")
     table.add_column("count", justify="right")
-    table.add_column("shape", overflow="fold")
+    table.add_column("for example", overflow="fold")
     table.add_column("spec", overflow="fold")
-    for spec in found.specs:
-        if not spec.is_output:
-            table.add_row(spec.name, str(spec.count), format_shape(spec.shape, spec.element), format_spec(spec.axes))
+    rules = found.rules
+    for rule in rules:
+        examples = (one for one in found.specs if not one.is_output and rule.fits(one.name))
+        first = None if rule is rules[-1] else next(examples, None)
+        shape = "" if first is None else format_shape(first.shape, first.element)
+        if rule.count:
+            table.add_row(rule.pattern, str(rule.count), shape, format_spec(rule.axes))
     outputs = sum(spec.count for spec in found.specs if spec.is_output)
     if outputs:
         table.add_row(f"{outputs} outputs", "", "", "as the inputs that they replace")

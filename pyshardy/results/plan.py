@@ -23,6 +23,7 @@ from pyshardy.report.files import write_whole
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
 from pyshardy.report.printing import html, printed
+from pyshardy.report.rules import PlanRule, code_of
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import shard
@@ -102,6 +103,29 @@ class Plan:
         }
         return inputs | {one.key: one.spec for one in self.constraints}
 
+    @property
+    def rules(self) -> tuple[PlanRule, ...]:
+        """The shardings of inputs as a few rules: patterns of names with specs; the first that fits decides.
+
+        A rule is for a parameter, its gradient and its optimizer state, in all layers.
+        """
+        return self.summary.rules
+
+    def code(self) -> str:
+        """Python source with the rules, the mesh, and a function that gives arguments their shardings.
+
+        Paste it beside the function: `shardings(make_mesh(), params=params, batch=batch)` gives the shardings of these
+        arguments, by their names, for `jax.jit(in_shardings=...)` or `jax.device_put`.
+
+        Raises:
+            UsageError: The inputs have numbers instead of names, as those of `nnx.jit` may have.
+        """
+        numbered = next((rule.pattern for rule in self.rules if ".." in rule.pattern), None)
+        if numbered is not None:
+            needed = "inputs with names, such as those of a function that takes trees"
+            raise UsageError("writing the rules of a plan as code", got=numbered, needed=needed)
+        return code_of(self.rules, self.mesh)
+
     def patch(self) -> str:
         """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
 
@@ -165,7 +189,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON-ready data."""
-        return {"version": _VERSION, **asdict(self.summary)}
+        return {"version": _VERSION, **asdict(self.summary), "rules": [asdict(rule) for rule in self.rules]}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the plan to a file; `pyshardy.load_plan` reads it.
@@ -230,7 +254,7 @@ def plan_from_json(data: Any) -> Plan:
     """
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:
         raise UsageError(_LOADING, got="other data", needed=f"what Plan.to_json gives, version {_VERSION}")
-    given = {name: value for name, value in data.items() if name != "version"}
+    given = {name: value for name, value in data.items() if name not in ("version", "rules")}
     summary: PlanSummary = from_plain(PlanSummary, given, _LOADING, "the plan")
     mesh = Mesh(summary.mesh)
     shardings = [(group.axes, group.shape) for group in summary.specs]

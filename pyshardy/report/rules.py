@@ -1,0 +1,163 @@
+"""A plan as a few rules, as teams write them: a pattern of names and a spec. The first rule that fits decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyshardy.core.spec import PartitionSpec, format_spec
+
+Dims = tuple[tuple[str, ...], ...]
+"""Per dimension the names of its mesh axes, major to minor."""
+_KEY = re.compile(r"\[[^\]]*\]|\.?[^\[.]+")
+_REST = "*"
+"""The pattern of the last rule, which fits every name."""
+
+
+class NamedSpec(NamedTuple):
+    """The sharding of some inputs.
+
+    Attributes:
+        name: Their name; `[*]` stands for every layer.
+        axes: The axes.
+        arrays: The number of inputs.
+    """
+
+    name: str
+    axes: Dims
+    arrays: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRule:
+    """A rule of a plan.
+
+    Attributes:
+        pattern: The names that it fits; `*` stands for any text.
+        axes: The mesh axes of each dimension, major to minor, without dimensions at the end that have none.
+        count: The number of inputs that it decides.
+    """
+
+    pattern: str
+    axes: Dims
+    count: int
+
+    @property
+    def spec(self) -> PartitionSpec:
+        """The sharding, as JAX writes it."""
+        return PartitionSpec(*self.axes)
+
+    def fits(self, name: str) -> bool:
+        """Whether it fits a name.
+
+        >>> PlanRule("*['w1']", (("data",),), 1).fits("params['layers'][3]['w1']")
+        True
+        """
+        return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name, re.DOTALL) is not None
+
+
+def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
+    """The fewest rules by the ends of names that give every input its sharding; the last keeps all others whole.
+
+    A rule is for all names with the same end: a parameter, its gradient and its optimizer state. An end is as short as
+    it can be while all inputs with this end have one sharding.
+
+    Args:
+        specs: The shardings of inputs, each name once.
+
+    >>> rules = rules_of([
+    ...     NamedSpec("params['layers'][*]['w']", ((), ("model",)), 24),
+    ...     NamedSpec("state['mean']['layers'][*]['w']", ((), ("model",)), 24),
+    ...     NamedSpec("params['layers'][*]['b']", ((),), 24), NamedSpec("x", (("data",), ()), 1)])
+    >>> [(rule.pattern, str(rule.spec), rule.count) for rule in rules]
+    [("*['w']", "PartitionSpec(None, 'model')", 48), ('x', "PartitionSpec('data')", 1), ('*', 'PartitionSpec()', 24)]
+    """
+    known = [one._replace(axes=_without_end(one.axes)) for one in specs]
+    if not known:
+        return ()
+    by_end: dict[str, set[Dims]] = {}
+    for one in known:
+        for end in _ends(one.name):
+            by_end.setdefault(end, set()).add(one.axes)
+    counts: dict[tuple[str, Dims], int] = {}
+    for one in known:
+        end = next((end for end in _ends(one.name) if len(by_end[end]) == 1), one.name)
+        pattern = _REST if not one.axes else end if end == one.name else f"*{end}"
+        counts[pattern, one.axes] = counts.get((pattern, one.axes), 0) + one.arrays
+    last = counts.pop((_REST, ()), 0)
+    found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
+    if not all(_decided(found, one) for one in known):  # a pattern with stars in the middle fits other names, too
+        found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
+        found.sort(key=lambda rule: (rule.pattern.count("*"), -len(rule.pattern)))
+        last = 0
+    return (*found, PlanRule(_REST, (), last))
+
+
+def _decided(rules: Sequence[PlanRule], one: NamedSpec) -> bool:
+    """Whether the first rule that fits a name gives it its sharding."""
+    return next((rule.axes for rule in rules if rule.fits(one.name)), ()) == one.axes
+
+
+def _ends(name: str) -> Sequence[str]:
+    """The ends of a name, the shortest first: its last key, its last two keys, and so on.
+
+    >>> _ends("state.params['w'][*]")
+    ["['w'][*]", ".params['w'][*]", "state.params['w'][*]"]
+    """
+    starts = [match.start() for match in _KEY.finditer(name)]
+    ends = [name[start:] for start in reversed(starts)]
+    named = [end for end in ends if re.search(r"\w", end)]
+    return named or [name]
+
+
+def _without_end(dims: Dims) -> Dims:
+    while dims and not dims[-1]:
+        dims = dims[:-1]
+    return dims
+
+
+def code_of(rules: Sequence[PlanRule], mesh: Mapping[str, int]) -> str:
+    r"""Python source that gives every array of a function's arguments its sharding, for a mesh of real devices.
+
+    Args:
+        rules: The rules.
+        mesh: The names and sizes of the mesh axes.
+
+    >>> source = code_of([PlanRule("*['w']", ((), ("model",)), 1), PlanRule("*", (), 1)], {"model": 2})
+    >>> source.splitlines()[6].strip()
+    '("*[\'w\']", P(None, \'model\')),'
+    """
+    lines = [f"    ({rule.pattern!r}, {format_spec(rule.axes)})," for rule in rules]
+    sizes, names = tuple(mesh.values()), tuple(mesh)
+    return _CODE.format(rules="\n".join(lines), sizes=sizes, names=names, count=len(names))
+
+
+_CODE = '''\
+import re
+
+import jax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+RULES = [  # the first pattern that fits the name of an array decides
+{rules}
+]
+
+
+def make_mesh():
+    return jax.make_mesh({sizes}, {names}, axis_types=(AxisType.Auto,) * {count})
+
+
+def shardings(mesh, **arguments):
+    """The shardings of arguments, in the same trees: jax.jit(step, in_shardings=tuple(shardings(...).values()))."""
+
+    def fits(pattern, name):
+        return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL)
+
+    def sharding(path, _):
+        name = jax.tree_util.keystr(path[1:])
+        return NamedSharding(mesh, next(spec for pattern, spec in RULES if fits(pattern, path[0].key + name)))
+
+    return jax.tree_util.tree_map_with_path(sharding, arguments)
+'''
