@@ -90,7 +90,7 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
     if not all(_decided(found, one) for one in known):  # a pattern with stars in the middle fits other names, too
         found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
-        found.sort(key=lambda rule: (rule.pattern.count("*"), -len(rule.pattern)))
+        found.sort(key=lambda rule: sum(rule.fits(one.name) for one in known))
         last = 0
     return (*found, PlanRule(_REST, (), last))
 
