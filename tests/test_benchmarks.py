@@ -22,7 +22,7 @@ from benchmarks.compare import (
     print_table,
 )
 from benchmarks.growth import growth, growth_apart
-from benchmarks.measure import CHAIN, PIPELINE, is_in_reference, our_seconds, seconds, stages
+from benchmarks.measure import CHAIN, PIPELINE, is_compiled, is_in_reference, our_seconds, seconds, stages
 from benchmarks.memory import megabytes
 from benchmarks.page import PAGE, WORDS, stage_table, table
 from benchmarks.targets import TARGETS
@@ -32,6 +32,7 @@ from pyshardy.passes.flow import partition_passes
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View
+from tests.support.sampled import ALL_TESTS
 
 LAYERS = 13
 REPEAT = 3
@@ -65,6 +66,10 @@ def is_within(row: Row) -> bool:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_ratios(name: str) -> None:
+    if not is_compiled() and ALL_TESTS not in os.environ:
+        pytest.skip(
+            f"the interpreted core is measured with {ALL_TESTS}; `make test-reference` measures the compiled one"
+        )
     if name.startswith("chain") and not is_in_reference(Module.parse(TWENTY_OPS), CHAIN):
         pytest.skip("the reference of this jaxlib does not partition")
     if name not in rows():
