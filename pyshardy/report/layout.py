@@ -106,9 +106,16 @@ class Table:
         """
         if not self.rows:
             return []
-        fit = _best_fit(_without_empty(self), width).added_up()
-        title = [Text(self.title, style="bold")] if self.title else []
-        return [*title, *fit.lines()]
+        table = _without_empty(self)
+        fit = _best_fit(table, width).added_up()
+        if not self.title:
+            return list(fit.lines())
+        title = Text(self.title, style="bold")
+        left_out = [column.heading for column in table.columns if column not in fit.columns and column.heading]
+        note = f" (no room for: {', '.join(left_out)})"
+        if left_out and len(title) + cell_len(note) <= width:
+            title.append(note, style="not bold dim")
+        return [title, *fit.lines()]
 
 
 def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> list[Text]:
@@ -200,6 +207,11 @@ class _Fit:
             max([cell_len(column.heading), *(cell_len(row[at].shown(level)) for row in self._rows)])
             for at, column in enumerate(self._columns)
         ]
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that it has."""
+        return self._columns
 
     @property
     def total(self) -> int:

@@ -10,7 +10,7 @@ Row = dict[str, str]
 def tables_in(text: str) -> dict[str, list[Row]]:
     """The rows of every table in a text, by the title of the table; a row has its cells by their headings.
 
-    A cell in several lines is joined by spaces. The column without a heading, behind a name, says how often.
+    A cell in several lines is joined by spaces. What the title says of columns without room is left out. The column without a heading, behind a name, says how often.
 
     >>> found = tables_in("inputs\\nname       bytes\\n────  ───  ─────\\nx     ×24      8\\n\\nmore\\n")
     >>> found
@@ -28,7 +28,7 @@ def tables_in(text: str) -> dict[str, list[Row]]:
             if not body or body.startswith(("time:", "warning:", "of ", "and ", "every device")):
                 break
             _add(rows, body, spans, headings)
-        title = lines[number - 2] if number >= 2 else ""
+        title = lines[number - 2].partition(" (no room for: ")[0] if number >= 2 else ""
         assert title not in found, f"two tables are called {title!r}"
         found[title] = rows
     return found

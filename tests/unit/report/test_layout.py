@@ -69,7 +69,7 @@ def test_a_first_cell_that_is_too_long_has_a_line_of_its_own() -> None:
 
 @pytest.mark.parametrize("width", range(1, 60))
 def test_no_word_is_cut_and_the_first_column_stays(width: int) -> None:
-    words = " ".join(printed(TWO, width)).split()
+    words = " ".join(line.partition(" (no room for: ")[0] for line in printed(TWO, width)).split()
     assert {"first", "second", "×2"} <= set(words)
     assert {word for word in words if not word.startswith("─")} <= set(" ".join(printed(TWO, 80)).split())
 
@@ -168,3 +168,9 @@ def test_a_cell_without_an_amount_is_not_added_up() -> None:
         (Cell("sum"), Cell("×2", amount=2)),
     ]
     assert printed(Table("", columns, rows), 40)[2:] == ["sum   ×4", "sum   ×2 per round"]
+
+
+def test_the_title_names_the_columns_without_room() -> None:
+    assert printed(TWO, 33)[0] == "a table (no room for: why)"
+    assert printed(TWO, 80)[0] == "a table"
+    assert printed(TWO, 20)[0] == "a table"  # not even the title has room
