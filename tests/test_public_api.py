@@ -47,7 +47,8 @@ def test_what_public_signatures_mention_is_exported() -> None:
     parts_of_a_difference = {"Change", "EditState", "Reach", "Talk", "Total"}
     parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}
     placements = {"Partial", "Replicate", "Shard"}  # PyTorch's words
-    parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_search | {"Replication"}
+    parts_of_a_confirmation = {"CollectivesCheck", "Replication"}
+    parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_search | parts_of_a_confirmation
     assert left_out == keywords | parts | placements | {"Jitted"}
     assert pyshardy.OpSpec in seen and pyshardy.PropagateOptions in seen and pyshardy.FactorKind in seen
 
