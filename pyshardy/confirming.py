@@ -45,7 +45,7 @@ def confirm(
             propagated with, or that of the platform that it was lowered for.
         timeout_s: The limit in seconds.
         estimate: Whether to estimate the compiler's program too, with `cost`; for CPUs there is no estimate.
-        shortened: Whether to compile versions with 2, 3 and 5 of the repeated layers instead, at the same time, and to
+        shortened: Whether to compile versions with 2, 5 and 7 of the repeated layers instead, at the same time, and to
             say what follows for all.
 
     Raises:

@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
     text = "how long the compiler may take, in seconds (default 600)"
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds_argument, default=600.0, help=text)
-    text = "compile versions with 2, 3 and 5 of the repeated layers instead, and say what follows for all"
+    text = "compile versions with 2, 5 and 7 of the repeated layers instead, and say what follows for all"
     parser.add_argument("--shortened", action="store_true", help=text)
 
 

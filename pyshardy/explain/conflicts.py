@@ -15,7 +15,7 @@ from pyshardy.core.axis_lists import lists_overlap
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.core.text import format_bytes
+from pyshardy.core.text import format_bytes, quote
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import CONSTRAINT, EDGE
 from pyshardy.explain.why import Why
@@ -266,7 +266,28 @@ def _conflict(why: Why, mismatch: Mismatch) -> Conflict:
 
 
 def mismatch_text(why: Why, mismatch: Mismatch) -> str:
-    """The sentence on a conflict: both shardings, what the op needs, and which tensor decides."""
+    """The sentence on a conflict: both shardings, what the op needs, which tensor decides, and how far axes reach."""
+    rule = why.subject.kind(mismatch.op).rule if mismatch.op < why.subject.op_count else None
+    is_result = rule is not None and mismatch.tensor >= len(rule.operands)
+    reach = _reach_text(why, mismatch.has)
+    return _conflict_text(why, mismatch) + (f"; {'after' if is_result else 'before'}, {reach}" if reach else "")
+
+
+def _reach_text(why: Why, has: TensorSharding | None) -> str:
+    """How many ways of axes split dimensions that have only parts of them; empty if there are none."""
+    if has is None:
+        return ""
+    mesh = mesh_of(has, why.subject.program.meshes)
+    parts = [
+        f"{axis.length(mesh)} of {mesh.axis_size(axis.name)} ways of {quote(axis.name)} split dimension {dim}"
+        for dim, axes in enumerate(has.dim_axes)
+        for axis in axes
+        if not axis.is_full
+    ]
+    return " and ".join(parts)
+
+
+def _conflict_text(why: Why, mismatch: Mismatch) -> str:
     names, subject = why.names, why.subject
     rank = len(_shape(why, mismatch.value) or ())
     has, needs = dims_text(mismatch.has, rank), dims_text(mismatch.needs, rank)

@@ -98,19 +98,19 @@ def layers(count: int) -> str:
 
 
 def test_a_shortened_program_tells_of_the_whole() -> None:
-    text = layers(12)
+    text = layers(16)
     whole, short = (pyshardy.confirm(text, "cpu", shortened=shortened) for shortened in (False, True))
-    assert (whole.layers, short.layers, short.versions) == (0, 12, (2, 3, 5))
-    assert short.collectives == whole.collectives and whole.collectives[0].count == 12
+    assert (whole.layers, short.layers, short.versions) == (0, 16, (2, 5, 7))
+    assert short.collectives == whole.collectives and whole.collectives[0].count == 16
     assert [row.compiled for row in short.rows] == [row.compiled for row in whole.rows]
     assert dict(short.memory)["argument"] == dict(whole.memory)["argument"]
     assert short.peak_bytes == pytest.approx(whole.peak_bytes, rel=0.03)
     assert short.peak_range is not None and short.peak_range[0] <= (short.peak_bytes or 0) <= short.peak_range[1]
     assert whole.to_json()["shortened"] is None
     shown = " ".join(str(short).split())
-    assert "not whole, but with 2, 3 and 5 of its 12 layers; the figures are what follows" in shown
+    assert "not whole, but with 2, 5 and 7 of its 16 layers; the figures are what follows" in shown
 
 
 def test_a_program_without_layers_is_not_shortened() -> None:
-    with pytest.raises(UsageError, match="got no layers that repeat, needed at least 8 layers that are unrolled"):
+    with pytest.raises(UsageError, match="got no layers that repeat, needed at least 12 layers that are unrolled"):
         pyshardy.confirm(SUMMED, "cpu", shortened=True)

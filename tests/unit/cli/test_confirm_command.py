@@ -22,17 +22,17 @@ def test_the_tables_and_the_json(cli: Cli, put: Put) -> None:
 
 
 def test_a_few_layers_for_all(cli: Cli, put: Put) -> None:
-    found = cli("confirm", put(layers(9)), "--compiler", "cpu", "--shortened", "--json")
+    found = cli("confirm", put(layers(13)), "--compiler", "cpu", "--shortened", "--json")
     data = json.loads(found.out)
-    assert data["shortened"]["layers"] == 9 and data["shortened"]["compiled"] == [2, 3, 5]
-    assert [row["compiled"]["count"] for row in data["collectives_by_axes"]] == [9]
+    assert data["shortened"]["layers"] == 13 and data["shortened"]["compiled"] == [2, 5, 7]
+    assert [row["compiled"]["count"] for row in data["collectives_by_axes"]] == [13]
 
 
 @pytest.mark.parametrize(
     ("options", "status", "said"),
     [
         ([], 2, "got no compiler, needed --compiler tpu:v5e:2x4, cuda:h100 or cpu"),
-        (["--compiler", "cpu", "--shortened"], 2, "got no layers that repeat, needed at least 8 layers"),
+        (["--compiler", "cpu", "--shortened"], 2, "got no layers that repeat, needed at least 12 layers"),
         (["--compiler", "cpu", "--timeout", "0"], 2, "got '0', needed a number of seconds"),
     ],
 )

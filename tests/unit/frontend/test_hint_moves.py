@@ -155,3 +155,9 @@ def test_axes_go_only_where_they_divide(tmp_path: Path) -> None:
     edits = list(moved_values(found.why, cause, source_values(found.before.root)))
     dims = {one.sharding.dim_axes for one in edits if one.value.shape == (4, 64, 32)}
     assert dims and all(not axes[0] for axes in dims)
+
+
+def test_a_conflict_says_how_far_an_axis_reaches(tmp_path: Path) -> None:
+    """The reshape of the batch leaves two of eight ways to the rows of a part."""
+    reach = '; before, 4 of 8 ways of "data" split dimension 0 and 2 of 8 ways of "data" split dimension 1'
+    assert [story for story in microbatches(tmp_path / "model.py").collectives if story.reason.endswith(reach)]

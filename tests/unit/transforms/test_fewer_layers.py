@@ -21,7 +21,7 @@ def chain(counts: dict[str, int]) -> str:
     return f"func.func @main(%a0: {S}) -> {S} {{\n{body}\nreturn %a{len(lines)} : {S}\n}}"
 
 
-@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 5, 7])
 def test_a_version_has_so_many_layers(count: int) -> None:
     module = pyshardy.load(two_ways(12))
     short = FewerLayers(module).with_layers([count])
@@ -30,9 +30,9 @@ def test_a_version_has_so_many_layers(count: int) -> None:
 
 
 def test_groups_are_shortened_apart() -> None:
-    fewer = FewerLayers(pyshardy.load(chain({"tanh": 9, "negate": 20})))
-    assert [group.size for group in fewer.groups] == [20, 9]
-    assert fewer.versions() == [(2, 2), (3, 3), (5, 3), (3, 5)]
+    fewer = FewerLayers(pyshardy.load(chain({"tanh": 14, "negate": 20})))
+    assert [group.size for group in fewer.groups] == [20, 14]
+    assert fewer.versions() == [(2, 2), (5, 5), (7, 5), (5, 7)]
     names = [op.name for op in top_ops(fewer.with_layers([5, 3]).root)]
     assert (names.count("stablehlo.negate"), names.count("stablehlo.tanh")) == (5, 3)
 
@@ -79,6 +79,6 @@ def test_a_program_without_many_layers_is_refused(text: str, got: str) -> None:
     with pytest.raises(UsageError) as refused:
         FewerLayers(pyshardy.load(text))
     assert str(refused.value) == (
-        f"compiling a program with fewer of its layers: got {got}, needed at least 8 layers that are unrolled\n"
+        f"compiling a program with fewer of its layers: got {got}, needed at least 12 layers that are unrolled\n"
         "  try: compile it whole"
     )
