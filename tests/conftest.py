@@ -32,7 +32,7 @@ os.environ["XLA_FLAGS"] = " ".join(
 os.environ.pop("COLUMNS", None)  # which pytest-xdist sets for its workers, and tables obey
 TESTS = Path(__file__).parent
 sys.path[:0] = [str(TESTS), str(TESTS.parent / "docs")]  # for `support`, and for the modules that make the pages
-collect_ignore = ["filecheck"]  # lit's, which test_filecheck.py calls
+collect_ignore = ["filecheck", "packages/watched"]  # lit's, which test_filecheck.py calls; scripts for other packages
 
 _COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", _COMMON, derandomize=True)

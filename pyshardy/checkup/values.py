@@ -42,7 +42,10 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
     module = propagated.before
     values = named_values(module.root)
     sizes = dict(mesh.axes)
-    sites = [(site, _story(propagated, values[site.number])) for site in constrainable_values(module, values)]
+    sites = [
+        (site, _story(propagated, values[site.number]))
+        for site in constrainable_values(module, values, with_parts=True)
+    ]
     for site, story in sites:
         for dim, reason in _lost(story).items():
             axis = reason.axis and reason.axis.strip('"')
@@ -85,7 +88,7 @@ def uneven_values(propagated: Propagation, mesh: Mesh) -> Iterator[Uneven]:
     """
     sizes = dict(mesh.axes)
     values = named_values(propagated.before.root)
-    for site in constrainable_values(propagated.before, values):
+    for site in constrainable_values(propagated.before, values, with_parts=True):
         one = values[site.number]
         held = known_bytes(site.shape, site.element) / prod(sizes[axis] for axes in site.dims for axis in axes)
         for dim, reason in _lost(_story(propagated, one)).items():

@@ -39,12 +39,15 @@ def with_constraints(module: Module, values: Sequence[NamedValue], chosen: Const
     return constrained(module, with_shardings(values, chosen, mesh)) if chosen else module
 
 
-def constrainable_values(annotated: Module, values: Sequence[NamedValue]) -> list[ConstrainableValue]:
+def constrainable_values(
+    annotated: Module, values: Sequence[NamedValue], with_parts: bool = False
+) -> list[ConstrainableValue]:
     """The largest values with the axes that propagation gives them.
 
     Args:
         annotated: The program with shardings on inputs and outputs.
         values: Its values.
+        with_parts: Whether to name values that have parts of axes too, which no constraint can have.
     """
     with annotated.context:
         short, _ = short_program(annotated.root)
@@ -57,13 +60,15 @@ def constrainable_values(annotated: Module, values: Sequence[NamedValue]) -> lis
     for number in sorted(largest):
         one, value = values[number], values[number].value
         sharding = shardings.get((value.span, value.shape))
-        dims = _dims(sharding, len(value.shape))
-        found.append(ConstrainableValue(number, value.shape, value.element, one.bytes, dims))
+        axes = () if sharding is None else [axis for dim in sharding.dims for axis in dim.axes]
+        if with_parts or all(axis.is_full for axis in axes):
+            dims = _dims(sharding, len(value.shape))
+            found.append(ConstrainableValue(number, value.shape, value.element, one.bytes, dims))
     return found
 
 
 def _dims(sharding: TensorSharding | None, rank: int) -> Dims:
-    """The axes of a sharding by name, without parts of axes: no constraint can have these."""
+    """The axes of a sharding by name, without parts of axes."""
     if sharding is None:
         return ((),) * rank
     return tuple(tuple(axis.name for axis in dim.axes if axis.is_full) for dim in sharding.dims)

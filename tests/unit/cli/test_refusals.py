@@ -156,9 +156,7 @@ def test_a_misspelled_command_flag_or_value_is_found(args: list[Any], hint: str,
 
 
 def test_an_unknown_command_is_refused(cli: Cli) -> None:
-    commands = (
-        "propagate, show, explain, diff, partition, cost, confirm, lock, check, doctor, report, search, run, completion"
-    )
+    commands = "propagate, show, explain, diff, partition, cost, confirm, lock, check, doctor, report, search, run, watch, completion"
     message = f"error: reading the command line: got the command 'divide', needed one of {commands}\n"
     assert cli("divide", MLP) == Outcome(2, "", f"{message}  try: pyshardy --help\n")
 
