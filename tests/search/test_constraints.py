@@ -154,14 +154,17 @@ def test_no_constraint_is_there_that_gains_nothing(plan: pyshardy.Plan) -> None:
 
 
 def test_long_sequences_are_split_between_the_layers() -> None:
-    """Sequence parallelism: what a block hands on is split along the sequence, what is in it along its weights."""
+    """Sequence parallelism: what a block hands on is split along the sequence, what is in it along its weights.
+
+    In the plan the new weights come back as the old ones; as it was given, they come back as propagation likes.
+    """
     module = megatron(MESH, blocks.layers(width=4096, batch=2, length=2048))
     plan = pyshardy.search(module, hardware="v5e", budget_s=300, candidates=30)
     given = next(row for row in plan.summary.rows if row.name == "as it was given")
     specs = {one.name: one.spec for one in plan.constraints}
     assert specs[""] == Spec("data", "model", None)
     assert specs["mixed"] == Spec("data", None, "model")
-    assert plan.step_seconds < 0.85 * given.seconds
+    assert plan.step_seconds < 0.9 * given.seconds
 
 
 def test_the_same_seed_finds_the_same_constraints(plan: pyshardy.Plan) -> None:
