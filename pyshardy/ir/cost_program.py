@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import cached_property
 from typing import Any
 
 from pyshardy.core.axis_lists import axes_size
@@ -84,9 +85,7 @@ class SharedKinds:
 
 
 class NodePlace:
-    """The place that a node comes from; its location is read on first use."""
-
-    __slots__ = ("_node", "_name", "_compiler")
+    """The place that a node comes from; its location, which may hold a deep stack, is read on first use."""
 
     def __init__(self, node: Node, name: str, compiler: CompilerCauses | None = None) -> None:
         self._node, self._name, self._compiler = node, name, compiler
@@ -96,7 +95,7 @@ class NodePlace:
         """The node."""
         return self._node
 
-    @property
+    @cached_property
     def scope(self) -> str | None:
         """The name that JAX gave the op, or the op that it serves, if it is a compiler's collective."""
         return scope_of(self._served.location)

@@ -127,7 +127,7 @@ SLOW = (
     "unit/runtime/test_user_partitioners.py::test_collectives_functions_and_several_ops",
     "unit/test_confirming.py::test_a_result_knows_its_compiler",
     "unit/test_confirming.py::test_memory_and_collectives_of_the_compiled_program",
-    "unit/test_estimating.py::test_an_estimate_takes_less_time_than_the_partition_that_it_prices",
+    "unit/test_estimating.py::test_an_estimate_takes_little_more_time_than_the_partition_that_it_prices",
     "unit/test_examples.py::test_a_step_of_gradient_descent_makes_the_loss_smaller",
     "unit/test_front_door.py::test_xla_prints_no_line_per_device_unless_the_user_asks_for_it",
     "unit/test_hostile_arguments.py::test_wrong_arguments[Module.parse]",
