@@ -31,7 +31,7 @@ class Budgets:
         max_memory: The peak memory of a device, such as "14GiB".
         max_bytes: The bytes that a device sends per run, such as "2GB".
         no_replication: Whether the compiler may gather no tensor whole.
-        no: The collectives that there may not be, such as "all_gather over model in decoder/*".
+        no: The collectives that there may not be, such as `all_gather over model in decoder/*`.
 
     Raises:
         UsageError: A text is not a number of bytes, or does not say which collectives.
