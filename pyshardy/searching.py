@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from pyshardy.errors import UsageError
 from pyshardy.estimating import collective_model
 from pyshardy.frontend.annotate import core_mesh, with_mesh
 from pyshardy.ir.module import Module
-from pyshardy.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions
+from pyshardy.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.planning.search import Search
 from pyshardy.report.cost import format_duration
 from pyshardy.results.plan import Plan
@@ -101,7 +100,7 @@ def search(
         chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name
     )
     keep = _kept(keep)
-    say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
+    say = sayer(progress)
     with partitioner_in_use(partitioner):
         if devices is not None:
             return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
@@ -117,14 +116,6 @@ def _kept(keep: Keep) -> Keep:
         needed = "True, False, a list of names, or shardings by name"
         raise UsageError(DOING, got=f"keep={keep!r}", needed=needed, hint='keep=["x"], or keep={"x": P("data")}')
     return tuple(keep)
-
-
-def _to_standard_error(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _to_nobody(text: str) -> None:
-    pass
 
 
 def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mapping[str, Any]) -> Module:

@@ -245,7 +245,7 @@ def _with_named_twins(groups: Sequence[InputGroup]) -> tuple[InputGroup, ...]:
     found: list[InputGroup] = []
     tails: dict[tuple[str, tuple[int, ...]], int] = {}
     for number, group in enumerate(groups):
-        tail = group.name[len(_head(group.name)) :]
+        tail = group.name[len(head_of(group.name)) :]
         twin = None
         if group.outputs and tail and len(group.shape) > 0:
             twin = next(
@@ -258,7 +258,8 @@ def _with_named_twins(groups: Sequence[InputGroup]) -> tuple[InputGroup, ...]:
     return tuple(found)
 
 
-def _head(name: str) -> str:
+def head_of(name: str) -> str:
+    """The argument that a name begins with: "params" of "params['w']"."""
     match = _HEAD.match(name)
     return match.group() if match else ""
 
@@ -292,7 +293,7 @@ def ties_of(inputs: Sequence[Leaf], outputs: Sequence[Leaf], donated: Collection
     """
     arguments: dict[str, dict[str, tuple[int, object]]] = {}
     for place, fact in enumerate(inputs):
-        head = _head(fact.name)
+        head = head_of(fact.name)
         arguments.setdefault(head, {})[fact.name[len(head) :]] = place, (fact.shape, fact.element)
     results: dict[str, dict[str, tuple[int, object]]] = {}
     for place, one in enumerate(outputs):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.source import name_of, replaced, syntax_tree
+from pyshardy.checkup.source import replaced, syntax_tree
 from pyshardy.core.spec import format_spec
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.traffic import frames_of
 from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.patch import name_of
 from pyshardy.report.places import SourcePlace, format_place, user_place
 
 _CONSTRAINT = "sdy.sharding_constraint"

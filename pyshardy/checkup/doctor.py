@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -21,6 +20,7 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import Cost, chip_of, collective_model, cost
 from pyshardy.ir.module import Module
+from pyshardy.planning.options import sayer
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.remedies import Remedy
@@ -94,17 +94,9 @@ def doctor(
         compiler = program.propagate_options.compiler if compiler is None else compiler
     else:
         module = load(program, *example_args, **keywords)
-    say = progress if callable(progress) else _to_standard_error if progress else _to_nobody
+    say = sayer(progress)
     judge = _Judge(compiler or "none", hardware, networks, shape, collective_model(collectives))
     return _Checkup(module, judge, tries, say).run()
-
-
-def _to_standard_error(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _to_nobody(text: str) -> None:
-    pass
 
 
 class _Judge(NamedTuple):

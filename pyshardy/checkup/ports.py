@@ -9,7 +9,7 @@ from functools import partial
 from jaxlib.mlir import ir
 
 from pyshardy.autopartition.constraints import changes
-from pyshardy.autopartition.space import ties_of
+from pyshardy.autopartition.space import head_of, ties_of
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.source import jit_patch, spec_patch, user_files
 from pyshardy.core.alike import common
@@ -18,19 +18,17 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.hints import AnnotationEdit, edits_for, spec_text
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.functions import arg_attrs, main_function, set_arg_attr
+from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.places import SourcePlace
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.transforms.named_values import sharding_of
 
-_DONOR, _ALIAS = "jax.buffer_donor", "tf.aliasing_output"
+_DONOR = "jax.buffer_donor"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
-_HEAD = re.compile(r"[^\[.]+")
 _KEY = re.compile(r"\['([^']*)'\]$|(?:^|\.)(\w+)$")
 """The last part of a name."""
 
@@ -88,7 +86,7 @@ def _annotation(
         story,
         place,
         f"annotate `{name}` as {spec_text(new)}{also}",
-        partial(_annotated, edits=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
+        partial(store_annotations, annotations=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
         partial(_spec_patch, module, was, edit.sharding),
         subject=(edit.is_input, edit.indices),
     )
@@ -110,10 +108,6 @@ def _spec_patch(module: Module, was: InterfaceTensor, sharding: TensorSharding) 
         return ""
     old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (given, sharding))
     return spec_patch(user_files(module.root), key[1] or key[2], old, new)
-
-
-def _annotated(module: Module, edits: Sequence[tuple[str, InterfaceTensor, TensorSharding | None]]) -> Module:
-    return store_annotations(module, edits)
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
@@ -143,19 +137,14 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
         "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved",
         None,
         f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
-        partial(_annotated, edits=edits),
+        partial(store_annotations, annotations=edits),
     )
 
 
 def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
     main = main_function(module.root)
-    donated = [place for place, one in enumerate(inputs) if _is_donated(main, one)]
+    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)]
     return ties_of(inputs, outputs, donated)
-
-
-def _is_donated(main: Op, one: InterfaceTensor) -> bool:
-    attrs = arg_attrs(main, one.index)
-    return _DONOR in attrs or _ALIAS in attrs
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:
@@ -167,10 +156,10 @@ def donation_cures(module: Module) -> Iterator[Cure]:
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     main = main_function(module.root)
     ties = _ties(module, inputs, outputs)
-    kept = [inputs[place] for place in sorted(ties) if not _is_donated(main, inputs[place])]
+    kept = [inputs[place] for place in sorted(ties) if not is_donated(main, inputs[place].index)]
     if not kept:
         return
-    heads = list(dict.fromkeys(match[0] for one in kept if (match := _HEAD.match(one.name))))
+    heads = list(dict.fromkeys(head_of(one.name) for one in kept))
     shown = ", ".join(f"`{head}`" for head in heads)
     argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
     yield Cure(

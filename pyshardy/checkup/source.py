@@ -11,8 +11,9 @@ from pyshardy.core.spec import format_spec
 from pyshardy.ir.diagnostics import source_frames
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.assignments import read_lines
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, name_of
 from pyshardy.report.places import is_library
+from pyshardy.report.rules import without_end
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 
@@ -79,13 +80,6 @@ def _is_jit(node: ast.expr) -> bool:
     return name_of(node) == "jit"
 
 
-def name_of(node: ast.expr) -> str:
-    """The last name of an expression such as `jax.jit`; empty for another one."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
 def spec_patch(files: Iterable[str], key: str, old: Dims, new: Dims) -> str:
     """A diff that changes the spec of an input; empty unless one entry or argument of this name has the old spec.
 
@@ -95,7 +89,7 @@ def spec_patch(files: Iterable[str], key: str, old: Dims, new: Dims) -> str:
         old: The axes that it has.
         new: The axes to write.
     """
-    wanted = _without_end(old)
+    wanted = without_end(old)
     places = ((file, [one for one in _specs(syntax_tree(file), key) if _axes(one) == wanted]) for file in files)
     file, found = next(((file, found) for file, found in places if found), ("", []))
     if len(found) != 1 or found[0].lineno != found[0].end_lineno:
@@ -125,14 +119,7 @@ def _axes(call: ast.Call) -> Dims | None:
         dims = [ast.literal_eval(one) for one in call.args]
     except ValueError:
         return None
-    return _without_end(tuple(() if dim is None else (dim,) if isinstance(dim, str) else tuple(dim) for dim in dims))
-
-
-def _without_end(dims: Dims) -> Dims:
-    """The axes without dimensions at the end that have none."""
-    while dims and not dims[-1]:
-        dims = dims[:-1]
-    return dims
+    return without_end(tuple(() if dim is None else (dim,) if isinstance(dim, str) else tuple(dim) for dim in dims))
 
 
 def replaced(file: str, line: int, column: int, end: int, text: str) -> str:

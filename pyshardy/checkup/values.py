@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from math import prod
@@ -16,7 +16,6 @@ from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.explanation import StayedWhole, ValueStory
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.module import Module
 from pyshardy.planning.constraining import constrainable_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
@@ -159,7 +158,7 @@ def _cure(
         why,
         (value.span.file, value.span.line, value.span.column),
         f"{constraint.text} at {constraint.place}",
-        partial(_constrained, constraints=(constraint,), mesh=mesh),
+        partial(constrain, constraints=(constraint,), mesh=mesh),
         partial(_diff, constraint),
         value.span,
     )
@@ -169,7 +168,3 @@ def _diff(constraint: PlanConstraint) -> str:
     """The constraint as a diff; empty where the statement cannot take one."""
     text = patch((constraint,))
     return text if text.startswith("---") else ""
-
-
-def _constrained(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
-    return constrain(module, constraints, mesh)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,13 @@ class SearchOptions:
         fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
         sent = sum(row.sent_bytes_per_device for row in found.estimate.collectives)
         return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent)
+
+
+def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """A function that takes a text on what is being done: the given one, one that prints on standard error, or none."""
+    if callable(progress):
+        return progress
+    return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda text: None)
 
 
 def rank(row: PlanRow | CompiledRow) -> tuple[bool, float, float]:

@@ -109,19 +109,20 @@ def _mesh_of(tree: ast.Module) -> str:
 
     Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.
     """
-    names = {_last_name(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))}
+    names = {name_of(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))}
     if names & _CONTEXTS:
         return ""
     made = [
         node.targets[0].id
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
-        if _last_name(node.value.func) in _MESHES
+        if name_of(node.value.func) in _MESHES
     ]
     return made[0] if len(made) == 1 else ""
 
 
-def _last_name(node: ast.expr) -> str:
+def name_of(node: ast.expr) -> str:
+    """The last name of an expression such as `jax.jit`; empty for another one."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pyshardy.autopartition.space import Dims
 from pyshardy.core.spec import PartitionSpec, format_spec
 
-Dims = tuple[tuple[str, ...], ...]
-"""Per dimension the names of its mesh axes, major to minor."""
 _KEY = re.compile(r"\[[^\]]*\]|\.?[^\[.]+")
 _REST = "*"
 """The pattern of the last rule, which fits every name."""
@@ -74,7 +73,7 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     >>> [(rule.pattern, str(rule.spec), rule.count) for rule in rules]
     [("*['w']", "PartitionSpec(None, 'model')", 48), ('x', "PartitionSpec('data')", 1), ('*', 'PartitionSpec()', 24)]
     """
-    known = [one._replace(axes=_without_end(one.axes)) for one in specs]
+    known = [one._replace(axes=without_end(one.axes)) for one in specs]
     if not known:
         return ()
     by_end: dict[str, set[Dims]] = {}
@@ -112,7 +111,8 @@ def _ends(name: str) -> Sequence[str]:
     return named or [name]
 
 
-def _without_end(dims: Dims) -> Dims:
+def without_end(dims: Dims) -> Dims:
+    """The axes without dimensions at the end that have none."""
     while dims and not dims[-1]:
         dims = dims[:-1]
     return dims
