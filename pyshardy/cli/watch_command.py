@@ -252,7 +252,10 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
         lines.append(f"{name} was compiled {count + 1} times, alike each time")
     lines += filter(None, [_next_line(session.found, arguments)])
     lines += hidden_lines(session.others(), bool(arguments.only))
-    if not ending.was_watched and not shown and not session.hidden:
+    is_silent = not ending.was_watched and not shown and not session.hidden
+    if is_silent and ending.status:
+        lines.append(f"the script ended with status {ending.status} before it made JAX devices")
+    elif is_silent:
         lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")
     elif not shown and not arguments.devices and not arguments.only:
         lines.append("with --devices 8, the script sees eight CPU devices")

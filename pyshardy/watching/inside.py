@@ -1,6 +1,7 @@
 """Runs inside a watched script: says which programs JAX compiles, and ends the script before one of them runs.
 
-`pyshardy watch` copies this file to `jax_plugins/pyshardy_watch.py` in a folder on the script's path. JAX imports the
+`pyshardy watch` copies this file to `jax_plugins/pyshardy_watch.py` in a folder on the script's path, and `calls.py` to
+`pyshardy_watch_calls.py` beside `jax_plugins`. JAX imports the
 modules of the namespace package `jax_plugins` and calls their `initialize()` before it makes devices, whoever starts
 the script. The rest is `jax.config` and `jax.monitoring`. The script's Python need not have pyshardy, so this file
 imports nothing but the standard library and JAX.
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Container
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -141,11 +142,13 @@ class Watcher:
     Args:
         request: What is asked for.
         jax: The module `jax`.
+        calls: The module `calls`, which knows names that frameworks do not hand to JAX; None for none.
     """
 
-    def __init__(self, request: Request, jax: Any) -> None:
+    def __init__(self, request: Request, jax: Any, calls: Any = None) -> None:
         self._request = request
         self._jax = jax
+        self._calls = calls
         self._lock = threading.RLock()
         self._own_names = own_names(jax)
         self._begin()
@@ -204,7 +207,10 @@ class Watcher:
         self._seen.add(name)
         path = self._dumps / name
         try:
-            head = head_of(path.read_text(errors="replace"))
+            text = path.read_text(errors="replace")
+            head = head_of(text)
+            if self._calls is not None:
+                head = replace(head, name=self._calls.function_of_calls(head.name))
             if self._theirs is not None:
                 self._theirs.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, self._theirs / name)
@@ -218,6 +224,7 @@ class Watcher:
         self._say(
             file=str(path), name=head.name, devices=head.devices, hidden=hidden, process=jax.process_index(),
             platform=device.platform, kind=device.device_kind, stops=is_enough, jax=jax.__version__,
+            names={} if hidden or self._calls is None else self._calls.names_of_calls(text),
         )  # fmt: skip
         return is_enough
 
@@ -240,9 +247,10 @@ def initialize() -> None:
     if not text:
         return
     import jax
+    import pyshardy_watch_calls as calls  # type: ignore[import-not-found]  # a copy of calls.py
 
     facts = json.loads(text)
-    watcher = Watcher(Request(**{**facts, "only": tuple(facts["only"])}), jax)
+    watcher = Watcher(Request(**{**facts, "only": tuple(facts["only"])}), jax, calls)
     watcher.configure()
     jax.monitoring.register_event_listener(watcher.look)
     jax.monitoring.register_event_duration_secs_listener(watcher.look)
