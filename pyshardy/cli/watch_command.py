@@ -262,7 +262,8 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
     if ending.stopped and ending.may_have_run:
         lines.append("the script was ended, but JAX did not load the watcher: the last program may have run")
     elif ending.stopped:
-        lines.append("the script was ended before the last of these ran, as was asked for")
+        other = "" if arguments.only else "; --only NAME goes on until a program of this name, such as train_step"
+        lines.append(f"the script was ended before the last of these ran, as was asked for{other}")
     elif arguments.stop_after or arguments.dry:
         how = f"with status {ending.status}" if ending.status else "by itself"
         lines.append(

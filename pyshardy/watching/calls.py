@@ -18,10 +18,14 @@ from contextlib import suppress
 from typing import Any
 
 Names = dict[str, tuple[str, list[int]]]
-"""For the name that JAX was given: the name in the model, and the first sizes of the array."""
+"""For the name that JAX was given: the name in the model, and the first sizes of the array.
 
-NUMBERED = re.compile(r"\"(?:[^\"]*\.states\[0\]\[\d|dynamic_\w+\[|state\[\d\]\[\d|args\[\d)")
-"""How a program looks in which names are numbers."""
+For arguments without a name, "%3" is the argument at position 3.
+"""
+
+NUMBERED = re.compile(r"\"(?:[^\"]*\.states\[0\]\[\d|dynamic_\w+\[|state\[\d\]\[\d|args\[\d)|@main\(.*loc\(unknown\)")
+"""How a program looks in which names are numbers, or arguments have none."""
+_UNKNOWN = re.compile(r"@main\(.*loc\(unknown\)")
 _FLAT = re.compile(r"\[<flat index (\d+)>\]")
 """How JAX writes a child without a key, which it names `[0]` in programs."""
 _DEPTH = 400
@@ -43,7 +47,7 @@ def names_of_calls(text: str) -> Names:
                 found = find(frame.f_locals)
             except Exception:  # another version of the framework
                 continue
-            if found:
+            if found and (_UNKNOWN.search(text) is not None) == ("%0" in found):
                 return found
     return {}
 
@@ -113,6 +117,13 @@ def _equinox(names: Mapping[str, Any]) -> Names:
             for kind in ("donate", "nodonate"):
                 found[f"dynamic_{kind}['{part}'][{number}]"] = (name, _shape(leaf))
     return found
+
+
+def _references(names: Mapping[str, Any]) -> Names:
+    """Names of the arguments of a function that takes mutable arrays, for which JAX writes none; by their positions."""
+    arguments, _ = _bound(names["fun"], names["args"], names["kwargs"])
+    leaves = [(name + path, leaf) for name, value in arguments for path, leaf in _leaves(value)]
+    return {f"%{number}": (name, _shape(leaf)) for number, (name, leaf) in enumerate(leaves)}
 
 
 def _haliax(names: Mapping[str, Any]) -> Names:
@@ -210,6 +221,7 @@ _FINDERS: dict[tuple[str, str], Callable[[Mapping[str, Any]], Names]] = {
     ("equinox._jit", "_call"): _equinox,
     ("haliax.partitioning", "_call"): _haliax,
     _TORCHAX: _torchax,
+    ("jax._src.pjit", "cache_miss"): _references,
     ("flax.nnx.graphlib", "update_context_manager_wrapper"): _nnx,
     ("flax.nnx.graph", "update_context_manager_wrapper"): _nnx,
     ("flax.nnx.transforms.compilation", "__call__"): _nnx,

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.text import format_bytes
+from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.places import format_place
@@ -26,6 +27,7 @@ _COLUMNS = (
     Column("step", 1, is_number=True),
     Column("of it collectives", 2, is_number=True),
     Column("costliest line", 1),
+    Column("in", 2),
     Column("sends", 3, is_number=True),
     Column("peak memory", 2, is_number=True),
     Column("gathered whole", 3, is_number=True),
@@ -63,18 +65,30 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
     ).encode(errors="backslashreplace")
 
 
-def costliest_line(collectives: Sequence[dict[str, Any]]) -> str:
-    """The line whose collectives take longest; empty if no line is known.
+def costliest_line(collectives: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """The line whose collectives take longest, and the modules that they are in; empty if no line is known.
 
-    >>> rows = [("a.py", 3, 2.0), ("b.py", 7, 1.5), ("b.py", 7, 1.5)]
-    >>> costliest_line([{"source": [file, line, 0], "seconds": seconds} for file, line, seconds in rows])
-    'b.py:7'
+    Where a framework calls the model, all collectives have the line of its call, and the modules say more.
+
+    >>> rows = [("a.py", 3, 2.0, "up"), ("b.py", 7, 1.2, "down"), ("b.py", 7, 1.5, "up")]
+    >>> costliest_line(
+    ...     [
+    ...         {"source": [file, line, 0], "seconds": seconds, "ops": [f"jit(step)/{scope}/dot_general"]}
+    ...         for file, line, seconds, scope in rows
+    ...     ]
+    ... )
+    ('b.py:7', 'up and 1 more')
     """
     seconds: Counter[tuple[str, int]] = Counter()
     for row in collectives:
         if row["source"]:
             seconds[row["source"][0], row["source"][1]] += row["seconds"]
-    return format_place((*max(seconds, key=lambda line: seconds[line]), 0)) if seconds else ""
+    if not seconds:
+        return "", ""
+    costliest = max(seconds, key=lambda line: seconds[line])
+    there = [row for row in collectives if row["source"] and tuple(row["source"][:2]) == costliest]
+    ops = [op for row in sorted(there, key=lambda row: -row["seconds"]) for op in row["ops"]]
+    return format_place((*costliest, 0)), scope_cell(ops).text
 
 
 def _link(found: Found) -> str:
@@ -86,18 +100,18 @@ def _cells(found: Found) -> tuple[str, ...]:
     """What stands behind the name of a program."""
     devices = str(found.compiled.devices)
     if found.error:
-        return devices, "", "", "", "", "", "", f"not analysed: {found.error.splitlines()[0]}"
+        return devices, "", "", "", "", "", "", "", f"not analysed: {found.error.splitlines()[0]}"
     cost = (found.data.get("cost") or {}).get("estimated")
     whole = len(found.data.get("replications") or [])
     last = "stopped before it ran" if found.compiled.stops else ""
     if cost is None:
-        return devices, "", "", "", "", "", str(whole or ""), last
+        return devices, "", "", "", "", "", "", str(whole or ""), last
     sent = sum(row["sent_bytes_per_device"] for row in cost["collectives"])
     return (
         devices,
         format_duration(cost["step_seconds"]),
         format_duration(cost["exposed_seconds"]),
-        costliest_line(cost["collectives"]),
+        *costliest_line(cost["collectives"]),
         format_bytes(sent) if sent else "",
         format_bytes(cost["memory"]["bytes"]),
         str(whole or ""),

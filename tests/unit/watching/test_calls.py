@@ -15,7 +15,7 @@ from pyshardy.watching.calls import names_of_calls
 from pyshardy.watching.names import with_names
 
 W, X = np.zeros((8, 4)), np.zeros((2, 8))
-NUMBERED = "module { func.func public @main(%arg0: tensor<8x4xf32> loc(\"dynamic_nodonate['rest'][0]\")) {"
+NUMBERED = "module {\n  func.func public @main(%arg0: tensor<8x4xf32> loc(\"dynamic_nodonate['rest'][0]\")) {"
 
 
 def inside(module: str, code: str, **names: Any) -> Any:
@@ -117,3 +117,15 @@ def test_the_function_behind_torchax() -> None:
     names, name = inside("torchax.interop", code, name="jit_call_torch", function=None, **given)
     assert (names, name) == ({}, "jit_call_torch")
     assert calls.function_of_calls("jit_init") == "jit_init"
+
+
+def test_arguments_without_names() -> None:
+    text = NUMBERED.replace("loc(\"dynamic_nodonate['rest'][0]\")", "loc(unknown), %arg1: tensor<2x8xf32> loc(unknown)")
+    code = "def jit(fun):\n    def cache_miss(*args, **kwargs):\n        return names_of_calls(text) if fun else None\n"
+    code += "    return cache_miss\nfound = jit(fun)(w, x)"
+    found = inside("jax._src.pjit", code, text=text, fun=step, w=W, x=X)
+    assert found == {"%0": ("model", [8, 4]), "%1": ("more[0]", [2, 8])}
+    named = with_names(text.encode(), found).decode()
+    assert '8x4xf32> loc("model"), %arg1: tensor<2x8xf32> loc("more[0]")' in named
+    assert with_names(text.encode(), {"%0": ("model", [8, 4])}).decode() == text  # one is left out
+    assert with_names(text.encode(), {**found, "%1": ("more[0]", [8, 2])}).decode() == text
