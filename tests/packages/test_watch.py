@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-SCRIPTS = Path(__file__).parent / "watched"
+SCRIPTS = Path(__file__).parents[2] / "examples/frameworks"
 ROOT = Path(__file__).parents[2]
 DOWN, UP = ["model"], [None, "model"]
 

@@ -1,3 +1,5 @@
+"""A training step in haliax, with named axes and a mapping of them."""
+
 import equinox as eqx
 import haliax as hax
 import haliax.nn as hnn
@@ -7,30 +9,30 @@ import optax
 from haliax.jax_utils import named_call
 from jax.sharding import AxisType
 
-Batch, Embed, Mlp, Layers = hax.make_axes(batch=32, embed=64, mlp=256, layers=4)
+Batch, Embed, Mlp, Layers = hax.make_axes(batch=256, embed=512, mlp=2048, layers=4)
 mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
 rules = {"batch": "data", "mlp": "model"}
 
 
-class Block(eqx.Module):
-    up: hnn.Linear
-    down: hnn.Linear
+class MLP(eqx.Module):
+    wi: hnn.Linear
+    wo: hnn.Linear
 
     @staticmethod
     def init(*, key):
         one, two = jax.random.split(key)
-        return Block(hnn.Linear.init(Embed, Mlp, key=one), hnn.Linear.init(Mlp, Embed, key=two))
+        return MLP(hnn.Linear.init(Embed, Mlp, key=one), hnn.Linear.init(Mlp, Embed, key=two))
 
     @named_call
     def __call__(self, x):
-        return x + self.down(hax.nn.relu(self.up(x)))
+        return x + self.wo(hax.nn.relu(self.wi(x)))
 
 
-class Model(eqx.Module):
-    blocks: hnn.Stacked[Block]
+class Decoder(eqx.Module):
+    layers: hnn.Stacked[MLP]
 
     def __call__(self, x):
-        return self.blocks.fold(x)
+        return self.layers.fold(x)
 
 
 optimizer = optax.adam(1e-3)
@@ -38,7 +40,7 @@ optimizer = optax.adam(1e-3)
 
 @hax.named_jit(axis_resources=rules)
 def init(key):
-    model = Model(hnn.Stacked.init(Layers, Block)(key=jax.random.split(key, Layers.size)))
+    model = Decoder(hnn.Stacked.init(Layers, MLP)(key=jax.random.split(key, Layers.size)))
     return model, optimizer.init(eqx.filter(model, eqx.is_array))
 
 
@@ -54,6 +56,6 @@ def train_step(model, state, x):
 
 with jax.set_mesh(mesh), hax.axis_mapping(rules):
     model, state = init(jax.random.key(0))
-    x = hax.shard(hax.named(np.ones((32, 64), "float32"), (Batch, Embed)))
+    x = hax.shard(hax.named(np.ones((256, 512), "float32"), (Batch, Embed)))
     model, state, loss = train_step(model, state, x)
     print("loss", loss)

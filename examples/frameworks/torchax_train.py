@@ -1,3 +1,5 @@
+"""A training step of a PyTorch module, through torchax."""
+
 import jax
 import numpy as np
 import optax
@@ -8,30 +10,30 @@ from jax.sharding import PartitionSpec as P
 from torchax import interop, train
 
 
-class Block(torch.nn.Module):
+class MLP(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.up = torch.nn.Linear(64, 256)
-        self.down = torch.nn.Linear(256, 64)
+        self.wi = torch.nn.Linear(512, 2048)
+        self.wo = torch.nn.Linear(2048, 512)
 
     def forward(self, x):
-        return x + self.down(torch.relu(self.up(x)))
+        return x + self.wo(torch.relu(self.wi(x)))
 
 
-model = torch.nn.Sequential(Block(), Block())
+model = torch.nn.Sequential(MLP(), MLP(), MLP(), MLP())
 env = torchax.default_env()
 mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
 
 
 def sharded(name, value):
-    spec = {"up.weight": P("model"), "down.weight": P(None, "model")}.get(name.split(".", 1)[1], P())
+    spec = {"wi.weight": P("model"), "wo.weight": P(None, "model")}.get(name.split(".", 1)[1], P())
     return jax.device_put(value, NamedSharding(mesh, spec))
 
 
 jittable = interop.JittableModule(model)
 weights = env.t2j_copy(dict(jittable.params))
 weights = interop.torch_view({name: sharded(name, value) for name, value in weights.items()})
-x = jax.device_put(np.ones((32, 64), "float32"), NamedSharding(mesh, P("data")))
+x = jax.device_put(np.ones((256, 512), "float32"), NamedSharding(mesh, P("data")))
 x = interop.torch_view(x)
 optimizer = optax.adam(1e-3)
 opt_state = interop.call_jax(optimizer.init, weights)
