@@ -10,6 +10,7 @@ import numpy as np
 mesh = keras.distribution.DeviceMesh((4, 2), ["batch", "model"], keras.distribution.list_devices())
 layout = keras.distribution.LayoutMap(mesh)
 layout[".*wi/kernel"] = (None, "model")
+layout[".*wi/bias"] = ("model",)
 layout[".*wo/kernel"] = ("model", None)
 keras.distribution.set_distribution(keras.distribution.ModelParallel(layout_map=layout, batch_dim_name="batch"))
 
