@@ -29,7 +29,8 @@ ENDING = "_compile.mlir"
 """How the names of JAX's dumps of compiled programs end."""
 FEW_OPS = 10
 """A function of JAX itself with fewer ops is called small."""
-ONE_DEVICE, SMALL, NOT_ASKED = "on one device", f"JAX's own, of fewer than {FEW_OPS} ops", "not asked for by --only"
+ONE_DEVICE, NOT_ASKED = "on one device", "not asked for by --only"
+SMALL, OWN = f"JAX's own, of fewer than {FEW_OPS} ops", "JAX's own"
 """Why a program is not shown."""
 
 _NAME = re.compile(r"^module @(?:\"([^\"\n]*)\"|([\w.$-]+))(.*)$", re.MULTILINE)
@@ -114,6 +115,8 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
     >>> step = Head("jit_add", 8, True)
     >>> why_hidden(step, Request(""), {"add"}), why_hidden(step, Request("", only=("add",)), {"add"})
     ("JAX's own, of fewer than 10 ops", '')
+    >>> why_hidden(Head("jit__truncated_normal", 8, False), Request(""), {"truncated_normal"})
+    "JAX's own"
     """
     if request.only:
         return "" if is_named(head.name, request.only) else NOT_ASKED
@@ -121,7 +124,10 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
         return ""
     if head.devices < 2:
         return ONE_DEVICE
-    name = head.name.removeprefix("jit_").lstrip("_")
+    function = head.name.removeprefix("jit_")
+    name = function.lstrip("_")
+    if function != name and own is not None and name in own:
+        return OWN  # such as `_truncated_normal` behind `jax.random.truncated_normal`
     is_own = own is None or name in own
     return SMALL if head.is_short and is_own else ""
 
