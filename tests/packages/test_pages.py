@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +28,15 @@ def grouped() -> list[tuple[str, list[executed.Block]]]:
     return [(name, group) for name, text in pages for group in executed.groups(text, packages=True)]
 
 
+@pytest.fixture(autouse=True)
+def variables_of_packages() -> Iterator[None]:
+    """Take back what packages set when they are imported, and what the page of keras sets."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 def skip_without(code: str) -> None:
     """Skip a test if a package is not installed that the code imports."""
     if names := executed.missing(code):
@@ -33,8 +44,7 @@ def skip_without(code: str) -> None:
 
 
 @pytest.mark.parametrize(("page", "group"), grouped())
-def test_example(page: str, group: list[executed.Block], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KERAS_BACKEND", "jax")  # the page sets it, too
+def test_example(page: str, group: list[executed.Block]) -> None:
     skip_without("".join(block.code for block in group))
     assert any(block.printed for block in group), f"nothing is compared on {page}"
     for block, found in zip(group, executed.outputs(group), strict=True):
