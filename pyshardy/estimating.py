@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.estimate import Estimate, estimate
+from pyshardy.costing.estimate import Estimate, estimate_launches
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.places import By, PlaceCost, costs_by
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
@@ -38,14 +39,14 @@ class Cost:
         partition: The per-device program.
         warnings: Warnings and notes about the program, with places.
         speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
-        find_sums: Sums the cost by scope or line, on demand.
+        launches: The kernels with their prices, which `by` adds up.
     """
 
     estimate: Estimate
     partition: Partition
     warnings: tuple[str, ...] = ()
     speaker: str = ""
-    find_sums: Callable[[By], tuple[PlaceCost, ...]] | None = field(default=None, repr=False, compare=False)
+    launches: Launches | None = field(default=None, repr=False, compare=False)
 
     def by(self, what: By | str) -> tuple[PlaceCost, ...]:
         """The time of kernels and collectives by scope or by line of the user, the longest first.
@@ -64,13 +65,13 @@ class Cost:
         >>> found.by("scope")[0].scope, found.by("line")[0].source, found.by("line")[0].kernel_seconds
         ('mlp', ('f.py', 3, 0), 7e-06)
         """
-        assert self.find_sums is not None
+        assert self.launches is not None
         try:
             chosen = By(what)
         except ValueError as error:
             needed = " or ".join(repr(one.value) for one in By)
             raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
-        return self.find_sums(chosen)
+        return costs_by(self.launches, chosen)
 
     @cached_property
     def step_seconds(self) -> float:
@@ -154,8 +155,8 @@ def cost(
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         chip = chip or find_hardware(chip_of(part))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
-        found = estimate(described, topology, model)
-        return Cost(found, part, part.warnings, part.speaker, partial(costs_by, described, topology, model))
+        launches = launches_of(described, topology, model)
+        return Cost(estimate_launches(launches), part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:
