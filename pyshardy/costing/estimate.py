@@ -8,7 +8,7 @@ from math import log2
 from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.compilers import Compiler, Order
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import donation_note
 from pyshardy.costing.hardware import Hardware
@@ -204,7 +204,7 @@ def estimate_launches(launches: Launches) -> Estimate:
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, launches.seconds_of, topology),
-        memory=_peak(launches),
+        memory=find_peak(program, launches.flat, launches.compiler, block=block),
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
@@ -218,16 +218,6 @@ def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:
     if not 0.0 < seconds < hardware.dispatch_s:
         return None
     return f"a host starts a program about every {hardware.dispatch_s * 1e6:.0f} us: a loop of such steps takes longer"
-
-
-def _peak(launches: Launches) -> Peak:
-    """The memory of a program in program order, with the peak in an order chosen for memory."""
-    program, flat, compiler, block = launches.program, launches.flat, launches.compiler, launches.block
-    peak = find_peak(program, flat, compiler, block=block)
-    if compiler.order is Order.MEMORY:
-        return peak
-    small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
-    return replace(peak, minimized_bytes=small.bytes)
 
 
 def _model_flops(block: Kernels, roofline: Roofline) -> float:
