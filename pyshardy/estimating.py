@@ -17,6 +17,7 @@ from pyshardy.costing.estimate import Estimate, estimate_launches
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.places import By, PlaceCost, costs_by
+from pyshardy.costing.timeline import timeline
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.compiler_causes import CompilerCauses
@@ -26,6 +27,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 
@@ -72,6 +74,25 @@ class Cost:
             needed = " or ".join(repr(one.value) for one in By)
             raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
         return costs_by(self.launches, chosen)
+
+    def trace(self) -> dict[str, Any]:
+        """One run as a trace in Chrome's format, as JSON-ready data: kernels, collectives and memory over time.
+
+        Write it to a file and open that in https://ui.perfetto.dev or chrome://tracing. Of a loop, the first round is
+        shown. The time that devices wait for the slowest one is not.
+
+        >>> text = '''func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<512x512xf32> loc("jit(f)/mlp/tanh"("f.py":3:4))
+        ...   return %0 : tensor<512x512xf32>
+        ... }'''
+        >>> for event in cost(text, "h100").trace()["traceEvents"]:
+        ...     if event["ph"] == "X":
+        ...         print(event["name"], event["dur"], event["args"]["line"])
+        mlp/tanh 7.0 f.py:3
+        """
+        assert self.launches is not None
+        networks = tuple(network.name for network in self.launches.topology.hardware.networks)
+        return chrome_trace(timeline(self.launches), self.estimate, networks)
 
     @cached_property
     def step_seconds(self) -> float:

@@ -23,7 +23,7 @@ from pyshardy.costing.topology import Topology
 _AGAIN = "rematted_computation"
 """In the name of an op that `jax.checkpoint` computes again."""
 MEMORY_ERROR = 0.2
-"""The largest error of the peak beside what compilers for H100 and v5e need for whole steps; docs/cost.md has them."""
+"""The error of the peak beside what compilers for H100 and v5e need for most steps; docs/cost.md has them."""
 
 
 @dataclass(frozen=True, slots=True)
