@@ -15,6 +15,7 @@ from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.program import Program, Traffic
+from pyshardy.costing.reduce_scatters import with_reduce_scatters
 from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
 from pyshardy.costing.topology import Topology
@@ -24,7 +25,8 @@ class Launches(NamedTuple):
     """The kernels of a program, and what gives them prices.
 
     Attributes:
-        program: The program of one device, with partial sums added and aliases of donated arguments.
+        program: The program of one device, with aliases of donated arguments, as XLA rewrites its
+            sums over devices after partitioning.
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         compiler: What the compiler does.
@@ -63,7 +65,7 @@ def launches_of(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_added_partial_sums(with_aliases(program))
+    program = with_reduce_scatters(with_added_partial_sums(with_aliases(program)))
     flat = lower(flatten(program, compiler), compiler)
     priced: dict[Traffic, float] = {}
 
