@@ -130,6 +130,15 @@ def test_pages_for_readers_show_something_that_runs() -> None:
             assert groups or re.search(r"^```console( packages)?$", text, re.MULTILINE), path
 
 
+def test_pictures_are_small_and_exist_for_dark_pages() -> None:
+    folder = ROOT / "docs/images"
+    light = {path.stem for path in folder.glob("*.png") if not path.stem.endswith("-dark")}
+    assert {f"{name}-dark" for name in light} == {path.stem for path in folder.glob("*-dark.png")}
+    assert max(path.stat().st_size for path in folder.glob("*.png")) < 100_000
+    shown = {name for text in PAGES.values() for name in re.findall(r"images/([\w-]+)\.png", text)}
+    assert light <= shown <= light | {f"{name}-dark" for name in light}
+
+
 def test_drawings_are_those_of_the_generator() -> None:
     shown = {target for text in PAGES.values() for target in re.findall(r"/drawings/([\w-]+)\.svg\)", text)}
     assert shown == set(drawings.DRAWINGS)
