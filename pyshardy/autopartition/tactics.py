@@ -15,6 +15,7 @@ from pyshardy.autopartition.symmetry import Symmetry
 _MOST_INPUTS: Final = 4
 _MOST_EARLY: Final = 2
 """The number of classes that are put on the whole mesh before less common tactics."""
+_STORED: Final = ", ZeRO-"
 NamedAssignments = Iterator[tuple[str, Assignment]]
 
 
@@ -31,12 +32,21 @@ def tactics(space: Space) -> dict[str, Assignment]:
     return found
 
 
+def without_storing(name: str) -> str:
+    """The name of a tactic without that of ZeRO, if there is one in it.
+
+    >>> without_storing("data over data+model, ZeRO-3 along model")
+    'data over data+model'
+    """
+    return name.partition(_STORED)[0]
+
+
 class _Tactics:
     def __init__(self, space: Space) -> None:
         self.space, self.batches = space, batch_classes(space)
         self.names = [name for name, _ in space.axes]
         self.styles = list(styles(space))
-        self.titles = (("ZeRO-1", states(space)), ("ZeRO-3", weights(space)))
+        self.titles = ((f"{_STORED}1", states(space)), (f"{_STORED}3", weights(space)))
 
     def all(self) -> NamedAssignments:
         """All tactics, the usual ones first."""
@@ -167,7 +177,7 @@ class _Tactics:
         if not where:
             yield name, base
         for title, groups in self.titles:
-            yield f"{name}, {title}{where}", store_all(self.space, base, axes, groups)
+            yield f"{name}{title}{where}", store_all(self.space, base, axes, groups)
 
 
 def _on_class(space: Space, number: int, base: Assignment, axis: str) -> Assignment:

@@ -11,6 +11,7 @@ from rich.text import Text
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint, worth
 from pyshardy.report.cost import format_duration, without_unpriced
+from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
 from pyshardy.report.rules import NamedSpec, PlanRule, rules_of
@@ -155,6 +156,7 @@ class PlanSummary:
         all_tried: The number of all shardings of inputs, if all were tried and none is better; else 0.
         compiler: The compiler that the best plans were confirmed with; empty if none was asked.
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
+        nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
     """
 
     hardware: str
@@ -177,6 +179,7 @@ class PlanSummary:
     all_tried: int = 0
     compiler: str = ""
     compiled: tuple[CompiledRow, ...] = ()
+    nearest: tuple[NearestExpert, ...] = ()
 
     @property
     def rules(self) -> tuple[PlanRule, ...]:
@@ -200,6 +203,8 @@ def plan_tables(found: PlanSummary) -> Page:
     if found.compiled:
         parts += [_compiled(found), *_words(found), ""]
     parts.append(_costs(found))
+    for one in found.nearest:
+        parts += ["", *map(Text, one.lines(found.chosen.seconds, found.chosen.bytes))]
     if found.reasons:
         parts += ["", Text("the value of every decision (by a quicker estimate without it)", style="bold")]
         parts += [Text("  " + sentence(reason)) for reason in found.reasons]

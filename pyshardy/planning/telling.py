@@ -1,0 +1,155 @@
+"""The plan of a search, with the estimates beside it, the reasons, and the notes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import partial
+
+from pyshardy.autopartition.advice import advice
+from pyshardy.autopartition.decisions import decisions
+from pyshardy.autopartition.pricing import Quick
+from pyshardy.autopartition.registry import Answer
+from pyshardy.autopartition.space import Assignment
+from pyshardy.errors import UsageError
+from pyshardy.ir.functions import functions
+from pyshardy.planning.compiled import AS_GIVEN
+from pyshardy.planning.known import figures
+from pyshardy.planning.nearest import expert_answers, nearest_expert
+from pyshardy.planning.options import DOING, rank
+from pyshardy.planning.ports import plan_specs
+from pyshardy.planning.proof import none_is_better
+from pyshardy.planning.state import WITHOUT_CONSTRAINTS, SearchState
+from pyshardy.report.plan import THE_PLAN, PlanReason, PlanRow, PlanSummary
+from pyshardy.results.plan import Plan
+from pyshardy.transforms.reshards.survey import distinct_shardings
+
+_LATEST = 0.9
+"""After this share of the budget the search makes no more estimates that only explain the plan."""
+
+
+def plan_of(state: SearchState) -> Plan:
+    """The plan of a search: the best of what was partitioned.
+
+    Raises:
+        UsageError: The program cannot be partitioned.
+    """
+    found = state.known.best()
+    if found is None:
+        best = state.checker.best or state.explorer.best
+        assignment = state.space.empty if best is None else best.assignment
+        row = state.whole(assignment)
+        if row is None:
+            raise UsageError(DOING, got="a program that cannot be partitioned", needed="one that `partition` accepts")
+        found = row, assignment
+    chosen, assignment = found
+    if state.confirmed is not None:
+        plan = state.confirmed.plan
+        assert plan.assignment is not None
+        if plan.constrained is None:
+            state.constrained, state.constraints = None, ()
+        chosen, assignment = plan.row, plan.assignment
+    if state.constrained is not None:
+        state.unconstrained = found[0]
+        chosen, assignment = state.constrained[0], state.constrained[1].answer.assignment
+    reasons = () if state.is_interrupted else _reasons(state, assignment)
+    if not chosen.fits:
+        state.notes += advice(state.space, assignment, chosen.bytes, state.options.limit)
+    return Plan(_summary(state, chosen, assignment, reasons), state.module)
+
+
+def _reasons(state: SearchState, assignment: Assignment) -> tuple[PlanReason, ...]:
+    """The value of every decision: by the careful estimate while there is time, else by the quick one."""
+    found = []
+    for decision, without in decisions(state.space, assignment):
+        for price in (partial(_careful_in_time, state), state.explorer.found.get):
+            one, other = price(assignment), price(without)
+            if one is not None and other is not None:
+                found.append(PlanReason(decision, other.seconds - one.seconds, other.bytes - one.bytes))
+                break
+    return tuple(sorted(found, key=lambda reason: -reason.seconds))
+
+
+def _careful_in_time(state: SearchState, assignment: Assignment) -> Quick | None:
+    """The careful estimate, if it is known or there is time for it."""
+    if assignment not in state.checker.found and time.monotonic() < state.started + _LATEST * state.options.budget_s:
+        return state.careful(assignment)
+    return state.checker.found.get(assignment)
+
+
+def _given_row(state: SearchState) -> PlanRow | None:
+    """The estimate of the program as the user gave it; None if there is no time for it."""
+    if state.given_row is not None:
+        return state.given_row
+    name = AS_GIVEN
+    if not _is_sharded(state):
+        row = state.known.row_of(name, state.space.empty)
+        if row is not None:
+            return row
+    if state.known.is_like_whole:
+        return state.options.row(name, state.given)
+    prices = state.layered(state.given) if time.monotonic() < state.started + state.options.budget_s else None
+    if prices is None:
+        return None
+    found = prices.price({}, {})
+    return PlanRow(name, found.seconds, found.bytes, found.bytes <= state.options.limit, False)
+
+
+def _is_sharded(state: SearchState) -> bool:
+    """Whether any value of the given program has a sharding."""
+    return any(distinct_shardings(function) for function in functions(state.given.root))
+
+
+def _summary(
+    state: SearchState, chosen: PlanRow, assignment: Assignment, reasons: tuple[PlanReason, ...]
+) -> PlanSummary:
+    chosen_constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
+    nearest = None if state.is_interrupted else nearest_expert(state, Answer(assignment, chosen_constraints))
+    options, explorer = state.options, state.explorer
+    ended = "interruption" if state.is_interrupted else state.checker.ended_by or "nothing better"
+    return PlanSummary(
+        hardware=options.hardware.name,
+        mesh=tuple(state.mesh.axes),
+        collectives=options.collectives.value,
+        limit=options.limit,
+        specs=(*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs)),
+        chosen=PlanRow(THE_PLAN, *figures(chosen)),
+        rows=tuple(_rows(state)),
+        front=tuple(state.known.front()),
+        reasons=reasons,
+        candidates=len({**explorer.found, **state.checker.found}) + len(state.task.between.found) + state.tries,
+        exact=len(state.checker.found) + state.tries,
+        seconds=round(time.monotonic() - state.started, 2),
+        seed=options.seed,
+        ended_by=ended,
+        notes=tuple(state.notes),
+        constraints=state.constraints,
+        bound=0.0 if state.prices is None else state.prices.least_seconds(),
+        all_tried=len(state.all) if none_is_better(state.known, state.all, chosen) else 0,
+        compiler="" if state.confirmed is None else state.confirmed.compiler,
+        compiled=() if state.confirmed is None else state.confirmed.rows,
+        nearest=() if nearest is None else (nearest,),
+    )
+
+
+def _rows(state: SearchState) -> Iterable[PlanRow]:
+    given = None if state.is_interrupted else _given_row(state)
+    if given is not None:
+        yield given
+    if state.unconstrained is not None:
+        yield PlanRow(WITHOUT_CONSTRAINTS, *figures(state.unconstrained))
+    named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
+    found = [row for row in (state.known.row_of(name, tactic) for name, tactic in named) if row is not None]
+    found += [*state.named, *_best_with_constraints(state)]
+    yield from sorted(found, key=lambda row: (not row.is_exact, *rank(row), row.name))
+
+
+def _best_with_constraints(state: SearchState) -> Iterable[PlanRow]:
+    """Of the plans of experts with constraints, the best one for every way to shard inputs, if constraints gain."""
+    found: dict[Assignment, PlanRow] = {}
+    for answer, row in expert_answers(state):
+        best = found.get(answer.assignment)
+        if best is None or rank(row) < rank(best):
+            found[answer.assignment] = row
+    names = set(state.explorer.tactics)
+    return [row for row in found.values() if row.name not in names]
