@@ -16,6 +16,7 @@ _MOST_INPUTS: Final = 4
 _MOST_EARLY: Final = 2
 """The number of classes that are put on the whole mesh before less common tactics."""
 _STORED: Final = ", ZeRO-"
+_NOTHING: Final = "no new shardings"
 NamedAssignments = Iterator[tuple[str, Assignment]]
 
 
@@ -28,7 +29,7 @@ def tactics(space: Space) -> dict[str, Assignment]:
         key = symmetry.key(assignment)
         if key not in seen:
             seen.add(key)
-            found[name] = assignment
+            found[_NOTHING if assignment == space.empty else name] = assignment
     return found
 
 
@@ -55,7 +56,7 @@ class _Tactics:
         yield from self._megatron_and_data(plain)
         yield from self._megatron_on_all(self.styles)
         yield from self._sequences()
-        yield "no new shardings", self.space.empty
+        yield _NOTHING, self.space.empty
         yield from self._inputs()
         yield from self._on_whole_mesh(split_classes(self.space)[:_MOST_EARLY])
         yield from self._megatron_alone(plain)

@@ -45,7 +45,7 @@ def nearest_expert(state: SearchState, chosen: Answer) -> NearestExpert | None:
 
 def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
     """The plans of experts with careful estimates, without constraints and with them."""
-    first, limit = state.explorer.symmetry.first, state.options.limit
+    first = state.explorer.symmetry.first
     names: dict[object, str] = {}
     for name, tactic in state.explorer.tactics.items():
         assignment = first(tactic)
@@ -58,8 +58,7 @@ def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
         answer, quick = plan.found
         if first(answer.assignment) in names:
             name = f"{names[first(answer.assignment)]}; {plan.name}"
-            fits = quick.bytes <= limit
-            yield NamedAnswer(answer, PlanRow(name, quick.seconds, quick.bytes, fits, state.known.is_like_whole))
+            yield NamedAnswer(answer, state.known.careful_row(name, quick))
 
 
 def _distance(space: Space, one: Answer, other: Answer) -> tuple[int, int]:

@@ -19,9 +19,11 @@ from pyshardy.autopartition.space import Assignment
 from pyshardy.autopartition.tactics import without_storing
 from pyshardy.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, confirmed
 from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
+from pyshardy.planning.given import given_assignment
 from pyshardy.planning.known import figures
 from pyshardy.planning.options import gains, rank
 from pyshardy.planning.proof import MOST_TRIED, all_assignments
+from pyshardy.planning.settling import settle
 from pyshardy.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.planning.telling import plan_of
 from pyshardy.report.plan import THE_PLAN, PlanRow
@@ -53,9 +55,11 @@ class Search(SearchState):
             if own is None:
                 self._learn()
                 our_partitioner(self.task)
+            self.as_given = given_assignment(self)
             self._check(None if own is None else own.assignment)
             self._finish(None if own is None else own.assignment)
             self._constrain(own)
+            settle(self)
             self._confirm()
         except KeyboardInterrupt:
             self.is_interrupted = True
@@ -86,7 +90,7 @@ class Search(SearchState):
         best = [found.assignment for found in self.explorer.ranked()]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in best if assignment in tactics]
-        wanted = [] if own is None else [own]
+        wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
         self.checker.look_at("careful estimates", dict.fromkeys(wanted))
@@ -149,6 +153,7 @@ class Search(SearchState):
         self, own: Answer | None, constraining: Constraining, best: tuple[PlanRow, Assignment]
     ) -> None:
         starts = [Answer(best[1], {})] + ([] if own is None or not own.constraints else [own])
+        starts += [] if self.as_given is None else [Answer(self.as_given, {})]
         found = constraining.run(starts, self._experts())
         self.tries, self.experts = constraining.tries, constraining.experts
         row = None if found is None else self.options.row("", constraining.module_of(found.answer))
@@ -175,7 +180,8 @@ class Search(SearchState):
         """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
         if not self.options.compiler or self.known.best() is None:
             return
-        self.given_row = self.options.row(AS_GIVEN, self.given)
+        if self.given_row is None or not self.given_row.is_exact:
+            self.given_row = self.options.row(AS_GIVEN, self.given)
         rivals = list(self._rivals())
         if self.given_row is not None:
             rivals.append(Rival(self.given_row, self.given))

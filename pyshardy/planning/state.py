@@ -67,6 +67,9 @@ class SearchState:
         constrained: The plan, if it has constraints, with its whole estimate.
         unconstrained: The best plan without constraints, beside a plan with some.
         experts: The plans of experts with constraints that were priced.
+        given_row: The estimate of the program as it was given.
+        is_given: Whether no plan is better than the program as it was given.
+        as_given: The axes that inputs have in the program as it was given.
     """
 
     module: Module
@@ -85,6 +88,8 @@ class SearchState:
     tries: int = 0
     all: list[Assignment] = field(default_factory=list)
     given_row: PlanRow | None = None
+    is_given: bool = False
+    as_given: Assignment | None = None
     confirmed: Confirmed | None = None
 
     def __post_init__(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from pyshardy.autopartition.advice import advice
@@ -12,24 +13,25 @@ from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import Answer
 from pyshardy.autopartition.space import Assignment
 from pyshardy.errors import UsageError
-from pyshardy.ir.functions import functions
-from pyshardy.planning.compiled import AS_GIVEN
+from pyshardy.planning.given import spelled_out
 from pyshardy.planning.known import figures
 from pyshardy.planning.nearest import expert_answers, nearest_expert
 from pyshardy.planning.options import DOING, rank
 from pyshardy.planning.ports import plan_specs
 from pyshardy.planning.proof import none_is_better
+from pyshardy.planning.settling import best_row, is_better_plan
 from pyshardy.planning.state import WITHOUT_CONSTRAINTS, SearchState
-from pyshardy.report.plan import THE_PLAN, PlanReason, PlanRow, PlanSummary
+from pyshardy.report.nearest import NearestExpert
+from pyshardy.report.plan import THE_PLAN, PlanReason, PlanRow, PlanSpec, PlanSummary
 from pyshardy.results.plan import Plan
-from pyshardy.transforms.reshards.survey import distinct_shardings
 
+_FOUND = "the best plan that was found"
 _LATEST = 0.9
 """After this share of the budget the search makes no more estimates that only explain the plan."""
 
 
 def plan_of(state: SearchState) -> Plan:
-    """The plan of a search: the best of what was partitioned.
+    """The plan of a search: the best of what was partitioned, or the program as it was given.
 
     Raises:
         UsageError: The program cannot be partitioned.
@@ -45,17 +47,36 @@ def plan_of(state: SearchState) -> Plan:
     chosen, assignment = found
     if state.confirmed is not None:
         plan = state.confirmed.plan
-        assert plan.assignment is not None
+        state.is_given = plan.assignment is None
         if plan.constrained is None:
             state.constrained, state.constraints = None, ()
-        chosen, assignment = plan.row, plan.assignment
+        chosen, assignment = plan.row, assignment if plan.assignment is None else plan.assignment
+    if state.is_given and state.given_row is not None:
+        return _given_plan(state, state.given_row, best_row(state) or chosen)
     if state.constrained is not None:
         state.unconstrained = found[0]
         chosen, assignment = state.constrained[0], state.constrained[1].answer.assignment
     reasons = () if state.is_interrupted else _reasons(state, assignment)
     if not chosen.fits:
         state.notes += advice(state.space, assignment, chosen.bytes, state.options.limit)
-    return Plan(_summary(state, chosen, assignment, reasons), state.module)
+    specs = (*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs))
+    constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
+    nearest = None if state.is_interrupted else nearest_expert(state, Answer(assignment, constraints))
+    return Plan(_summary(state, chosen, specs, reasons, nearest), state.module)
+
+
+def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
+    """The program as it was given, as the plan; beside it the best plan that was found."""
+    module, specs = spelled_out(state.given, None if state.confirmed else state.options, row)
+    state.constraints, state.constrained = (), None
+    state.unconstrained, state.given_row = None, replace(found, name=_FOUND)
+    if state.confirmed is None:
+        state.notes.append("no plan that was found is better than the program as it was given: it is the plan")
+    if module is state.given:
+        state.notes.append("inputs that have no sharding of their own are left to propagation")
+    if not row.fits:
+        state.notes += advice(state.space, state.as_given or state.space.empty, row.bytes, state.options.limit)
+    return Plan(_summary(state, row, tuple(specs), (), None), module)
 
 
 def _reasons(state: SearchState, assignment: Assignment) -> tuple[PlanReason, ...]:
@@ -77,34 +98,13 @@ def _careful_in_time(state: SearchState, assignment: Assignment) -> Quick | None
     return state.checker.found.get(assignment)
 
 
-def _given_row(state: SearchState) -> PlanRow | None:
-    """The estimate of the program as the user gave it; None if there is no time for it."""
-    if state.given_row is not None:
-        return state.given_row
-    name = AS_GIVEN
-    if not _is_sharded(state):
-        row = state.known.row_of(name, state.space.empty)
-        if row is not None:
-            return row
-    if state.known.is_like_whole:
-        return state.options.row(name, state.given)
-    prices = state.layered(state.given) if time.monotonic() < state.started + state.options.budget_s else None
-    if prices is None:
-        return None
-    found = prices.price({}, {})
-    return PlanRow(name, found.seconds, found.bytes, found.bytes <= state.options.limit, False)
-
-
-def _is_sharded(state: SearchState) -> bool:
-    """Whether any value of the given program has a sharding."""
-    return any(distinct_shardings(function) for function in functions(state.given.root))
-
-
 def _summary(
-    state: SearchState, chosen: PlanRow, assignment: Assignment, reasons: tuple[PlanReason, ...]
+    state: SearchState,
+    chosen: PlanRow,
+    specs: tuple[PlanSpec, ...],
+    reasons: tuple[PlanReason, ...],
+    nearest: NearestExpert | None,
 ) -> PlanSummary:
-    chosen_constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
-    nearest = None if state.is_interrupted else nearest_expert(state, Answer(assignment, chosen_constraints))
     options, explorer = state.options, state.explorer
     ended = "interruption" if state.is_interrupted else state.checker.ended_by or "nothing better"
     return PlanSummary(
@@ -112,10 +112,10 @@ def _summary(
         mesh=tuple(state.mesh.axes),
         collectives=options.collectives.value,
         limit=options.limit,
-        specs=(*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs)),
+        specs=specs,
         chosen=PlanRow(THE_PLAN, *figures(chosen)),
-        rows=tuple(_rows(state)),
-        front=tuple(state.known.front()),
+        rows=tuple(_no_better(state, chosen, _rows(state))),
+        front=tuple(_no_better(state, chosen, state.known.front())),
         reasons=reasons,
         candidates=len({**explorer.found, **state.checker.found}) + len(state.task.between.found) + state.tries,
         exact=len(state.checker.found) + state.tries,
@@ -132,10 +132,17 @@ def _summary(
     )
 
 
+def _no_better(state: SearchState, chosen: PlanRow, rows: Iterable[PlanRow]) -> Iterator[PlanRow]:
+    """Rows without those that look better than the plan by an estimate that nobody made more exact.
+
+    Where a compiler has chosen the plan, all rows are shown: by estimates another one may be better.
+    """
+    return (row for row in rows if state.confirmed is not None or not is_better_plan(row, chosen))
+
+
 def _rows(state: SearchState) -> Iterable[PlanRow]:
-    given = None if state.is_interrupted else _given_row(state)
-    if given is not None:
-        yield given
+    if state.given_row is not None:
+        yield state.given_row
     if state.unconstrained is not None:
         yield PlanRow(WITHOUT_CONSTRAINTS, *figures(state.unconstrained))
     named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
