@@ -286,11 +286,23 @@ class Constraining:
             self._known[key] = self._price(assignment, chosen) if chosen else self.plain(assignment)
         return self._known[key]
 
-    def _price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
+    def is_priced(self, answer: Answer) -> bool:
+        """Whether the careful estimate of a plan is known."""
+        return (answer.assignment, tuple(sorted(answer.constraints.items()))) in self._known
+
+    def keep(self, answer: Answer, quick: Quick) -> None:
+        """Keep a careful estimate."""
+        self._known.setdefault((answer.assignment, tuple(sorted(answer.constraints.items()))), quick)
+
+    def estimator(self, chosen: Constrained) -> LayeredCandidates | None:
+        """What gives the careful estimates with constraints; None for a program that it does not support."""
         key = tuple(sorted(chosen.items()))
         if self._latest[0] != key:
             self._latest = key, self.layered(with_constraints(self.module, self.values, chosen, self.mesh))
-        prices = self._latest[1]
+        return self._latest[1]
+
+    def _price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
+        prices = self.estimator(chosen)
         try:
             found = None if prices is None else prices.price(*self.borders(assignment))
         except ShardyError:

@@ -128,6 +128,7 @@ class Search(SearchState):
             self.module, self.mesh_name, self.values, self.space, self.task.between, self.plain, self.layered,
             self.borders, self.annotated, limits,
         )  # fmt: skip
+        self.constraining = constraining
         if own is not None and has_own:
             self._take(own, constraining, best[0])
         if self._may_constrain and time.monotonic() <= until:

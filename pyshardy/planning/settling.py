@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 
+from pyshardy.autopartition.registry import Answer
+from pyshardy.planning.constraining import ConstrainedAssignment
 from pyshardy.planning.given import given_row
 from pyshardy.planning.options import rank
 from pyshardy.planning.proof import is_better
+from pyshardy.planning.reasons import better_sharding
 from pyshardy.planning.state import SearchState
 from pyshardy.report.plan import PlanRow
 
 _MOST_CAREFUL = 12
 """The number of tactics that get a careful estimate because they look better than the plan by a quick one."""
+_MOST_ROUNDS = 2
+"""How often other shardings of the rules are priced, if that finds better ones."""
 _MOST_WHOLE = 8
 """The number of candidates that are partitioned because they look better than the plan."""
 
@@ -34,10 +39,12 @@ def settle(state: SearchState) -> None:
         return
     _look_at_tactics(state)
     _partition(state)
-    best, plain = best_row(state), state.known.best()
-    assert best is not None
+    plain = state.known.best()
     if state.constrained is not None and plain is not None and not is_better_plan(state.constrained[0], plain[0]):
         state.constrained, state.constraints = None, ()
+    _improve(state)
+    best = best_row(state)
+    assert best is not None
     state.given_row = given_row(state, best)
     given = state.given_row
     state.is_given = given is not None and given.is_exact and is_better_plan(given, best)
@@ -74,3 +81,40 @@ def _partition(state: SearchState) -> None:
         if is_better_plan(row, best) and tries < _MOST_WHOLE:
             state.whole(found.assignment)
             tries += 1
+
+
+def _improve(state: SearchState) -> None:
+    """Price the best other shardings of every rule, and take what is better, until nothing is."""
+    for _ in range(_MOST_ROUNDS):
+        plan = best_answer(state)
+        if plan is None:
+            return
+        better = better_sharding(state, plan)
+        if better is None or not _taken(state, Answer(better, plan.constraints)):
+            return
+
+
+def best_answer(state: SearchState) -> Answer | None:
+    """The best plan that was partitioned; None if none was."""
+    if state.constrained is not None:
+        return state.constrained[1].answer
+    best = state.known.best()
+    return None if best is None else Answer(best[1], {})
+
+
+def _taken(state: SearchState, answer: Answer) -> bool:
+    """Whether a plan is better than the best one when it is partitioned; then it is the best one."""
+    before = best_row(state)
+    assert before is not None
+    if not answer.constraints:
+        row = state.whole(state.explorer.symmetry.first(answer.assignment))
+        return row is not None and rank(row) < rank(before)
+    quick, constraining = state.price(answer), state.constraining
+    if quick is None or constraining is None:
+        return False
+    row = state.options.row("", constraining.module_of(answer))
+    if row is None or rank(row) >= rank(before):
+        return False
+    found = ConstrainedAssignment(answer, quick)
+    state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
+    return True

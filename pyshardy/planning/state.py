@@ -12,6 +12,7 @@ from pyshardy.autopartition.explore import Candidate, Explorer, Limits
 from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.problem import Problem
 from pyshardy.autopartition.registry import (
+    Answer,
     SearchTask,
     task_of,
 )
@@ -25,9 +26,9 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
-from pyshardy.planning.candidates import LayeredCandidates, ShardingsByPosition
+from pyshardy.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.planning.compiled import Confirmed
-from pyshardy.planning.constraining import ConstrainedAssignment, ExpertPlan, with_constraints
+from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
 from pyshardy.planning.known import Known
 from pyshardy.planning.options import Keep, SearchOptions
 from pyshardy.planning.ports import pinned, without_shardings
@@ -67,6 +68,7 @@ class SearchState:
         constrained: The plan, if it has constraints, with its whole estimate.
         unconstrained: The best plan without constraints, beside a plan with some.
         experts: The plans of experts with constraints that were priced.
+        constraining: The search for constraints, if there was one.
         given_row: The estimate of the program as it was given.
         is_given: Whether no plan is better than the program as it was given.
         as_given: The axes that inputs have in the program as it was given.
@@ -85,6 +87,7 @@ class SearchState:
     constraints: tuple[PlanConstraint, ...] = ()
     unconstrained: PlanRow | None = None
     experts: list[ExpertPlan] = field(default_factory=list)
+    constraining: Constraining | None = None
     tries: int = 0
     all: list[Assignment] = field(default_factory=list)
     given_row: PlanRow | None = None
@@ -96,6 +99,7 @@ class SearchState:
         self.started = time.monotonic()
         self.given = self.module
         self.pins: list[PlanSpec] = []
+        self._counts: dict[object, CollectiveCounts | None] = {}
         if isinstance(self.keep, Mapping):
             self.module, self.pins = pinned(without_shardings(self.module, False), self.keep)
         else:
@@ -180,6 +184,55 @@ class SearchState:
         if assignment not in self.checker.found:
             self.checker.found[assignment] = self.careful(assignment)
         return self.checker.found[assignment]
+
+    def is_priced(self, answer: Answer) -> bool:
+        """Whether a careful estimate of a plan is known."""
+        if answer.constraints:
+            return self.constraining is not None and self.constraining.is_priced(answer)
+        return self.explorer.symmetry.first(answer.assignment) in self.checker.found
+
+    def price(self, answer: Answer) -> Quick | None:
+        """The careful estimate of a plan, with constraints or without."""
+        if not answer.constraints:
+            return self.plain(answer.assignment)
+        return None if self.constraining is None else self.constraining.price(*answer)
+
+    def quick(self, answer: Answer) -> Quick | None:
+        """The quick estimate of a plan, with constraints or without."""
+        if answer.constraints:
+            return self.task.between.price(self.space, answer.assignment, answer.constraints)
+        first = self.explorer.symmetry.first(answer.assignment)
+        if first not in self.explorer.found:
+            self.explorer.found[first] = self.explorer.price(first)
+        return self.explorer.found[first]
+
+    def counts(self, answer: Answer, until: float) -> CollectiveCounts | None:
+        """The collectives of a plan; None if they are not known at a time, or the estimator does not support it.
+
+        Args:
+            answer: The plan.
+            until: The time, as `time.monotonic` counts. The careful estimate is then known, too.
+        """
+        key = answer.assignment, tuple(sorted(answer.constraints.items()))
+        if key not in self._counts and time.monotonic() < until:
+            prices = self.prices
+            if answer.constraints:
+                prices = None if self.constraining is None else self.constraining.estimator(answer.constraints)
+            try:
+                found = None if prices is None else prices.price_with_collectives(*self.borders(answer.assignment))
+            except ShardyError:
+                found = None
+            if found is not None:
+                self._keep(answer, Quick(found[0].seconds, found[0].bytes))
+            self._counts[key] = None if found is None else found[1]
+        return self._counts.get(key)
+
+    def _keep(self, answer: Answer, quick: Quick) -> None:
+        """Keep a careful estimate."""
+        if not answer.constraints:
+            self.checker.found.setdefault(self.explorer.symmetry.first(answer.assignment), quick)
+        elif self.constraining is not None:
+            self.constraining.keep(answer, quick)
 
     def whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 
 from pyshardy.autopartition.advice import advice
-from pyshardy.autopartition.decisions import decisions
-from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.registry import Answer
 from pyshardy.autopartition.space import Assignment
 from pyshardy.errors import UsageError
@@ -19,15 +16,15 @@ from pyshardy.planning.nearest import expert_answers, nearest_expert
 from pyshardy.planning.options import DOING, rank
 from pyshardy.planning.ports import plan_specs
 from pyshardy.planning.proof import none_is_better
+from pyshardy.planning.reasons import reasons_of
 from pyshardy.planning.settling import best_row, is_better_plan
 from pyshardy.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.report.nearest import NearestExpert
-from pyshardy.report.plan import THE_PLAN, PlanReason, PlanRow, PlanSpec, PlanSummary
+from pyshardy.report.plan import THE_PLAN, PlanRow, PlanSpec, PlanSummary
+from pyshardy.report.reasons import PlanReason
 from pyshardy.results.plan import Plan
 
 _FOUND = "the best plan that was found"
-_LATEST = 0.9
-"""After this share of the budget the search makes no more estimates that only explain the plan."""
 
 
 def plan_of(state: SearchState) -> Plan:
@@ -46,22 +43,23 @@ def plan_of(state: SearchState) -> Plan:
         found = row, assignment
     chosen, assignment = found
     if state.confirmed is not None:
-        plan = state.confirmed.plan
-        state.is_given = plan.assignment is None
-        if plan.constrained is None:
+        rival = state.confirmed.plan
+        state.is_given = rival.assignment is None
+        if rival.constrained is None:
             state.constrained, state.constraints = None, ()
-        chosen, assignment = plan.row, assignment if plan.assignment is None else plan.assignment
+        chosen, assignment = rival.row, assignment if rival.assignment is None else rival.assignment
     if state.is_given and state.given_row is not None:
         return _given_plan(state, state.given_row, best_row(state) or chosen)
     if state.constrained is not None:
         state.unconstrained = found[0]
         chosen, assignment = state.constrained[0], state.constrained[1].answer.assignment
-    reasons = () if state.is_interrupted else _reasons(state, assignment)
     if not chosen.fits:
         state.notes += advice(state.space, assignment, chosen.bytes, state.options.limit)
     specs = (*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs))
     constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
-    nearest = None if state.is_interrupted else nearest_expert(state, Answer(assignment, constraints))
+    plan = Answer(assignment, constraints)
+    reasons = () if state.is_interrupted else reasons_of(state, plan)
+    nearest = None if state.is_interrupted else nearest_expert(state, plan)
     return Plan(_summary(state, chosen, specs, reasons, nearest), state.module)
 
 
@@ -77,25 +75,6 @@ def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
     if not row.fits:
         state.notes += advice(state.space, state.as_given or state.space.empty, row.bytes, state.options.limit)
     return Plan(_summary(state, row, tuple(specs), (), None), module)
-
-
-def _reasons(state: SearchState, assignment: Assignment) -> tuple[PlanReason, ...]:
-    """The value of every decision: by the careful estimate while there is time, else by the quick one."""
-    found = []
-    for decision, without in decisions(state.space, assignment):
-        for price in (partial(_careful_in_time, state), state.explorer.found.get):
-            one, other = price(assignment), price(without)
-            if one is not None and other is not None:
-                found.append(PlanReason(decision, other.seconds - one.seconds, other.bytes - one.bytes))
-                break
-    return tuple(sorted(found, key=lambda reason: -reason.seconds))
-
-
-def _careful_in_time(state: SearchState, assignment: Assignment) -> Quick | None:
-    """The careful estimate, if it is known or there is time for it."""
-    if assignment not in state.checker.found and time.monotonic() < state.started + _LATEST * state.options.budget_s:
-        return state.careful(assignment)
-    return state.checker.found.get(assignment)
 
 
 def _summary(
