@@ -21,6 +21,8 @@ _LATEST = 0.9
 """After this share of the budget, reasons have quick estimates unless others are known."""
 _MOST_CAREFUL = 1
 """The number of other shardings of each rule that get careful estimates, those with the best quick ones."""
+_MOST_QUICK = 4
+"""The number of other shardings of each rule that get quick estimates to find the best one."""
 _MOST_RULES, _MOST_IMPROVED = 20, 10
 """The number of rules that get reasons, and of those that are tried to be bettered, the ones of most bytes."""
 _CLEAR, _LESS = 1e-3, 1e-2
@@ -63,7 +65,7 @@ def better_sharding(state: SearchState, plan: Answer) -> Assignment | None:
     if best is None:
         return None
     for rule in rule_groups(state, plan.assignment)[:_MOST_IMPROVED]:
-        for assignment, found in asker.careful(asker.ranked(rule)[:_MOST_CAREFUL]).items():
+        for assignment, found in asker.careful(asker.promising(rule)).items():
             if asker.is_better(found, best):
                 best, better = found, assignment
     return better
@@ -119,14 +121,22 @@ class _Asker:
         (seconds, bytes), (own, most) = self.state.checker.score(one), self.state.checker.score(other)
         return seconds < own * (1 - _CLEAR) or (seconds <= own and bytes < most * (1 - _LESS))
 
-    def ranked(self, rule: RuleGroups) -> list[Assignment]:
-        """The other shardings of a rule by quick estimates, the best first."""
-        quick = self._quick(rule)
-        return sorted(quick, key=lambda one: self.state.explorer.score(quick[one]))
+    def _others(self, rule: RuleGroups) -> tuple[list[Assignment], list[Assignment]]:
+        """The other shardings of a rule: those that have a careful estimate, and those that have none."""
+        known: list[Assignment] = []
+        new: list[Assignment] = []
+        for one in other_shardings(self.state.space, self.plan.assignment, rule.groups):
+            (known if self.state.is_priced(Answer(one, self.plan.constraints)) else new).append(one)
+        return known, new
 
-    def _quick(self, rule: RuleGroups) -> dict[Assignment, Quick]:
-        others = other_shardings(self.state.space, self.plan.assignment, rule.groups)
-        found = {one: self.state.quick(Answer(one, self.plan.constraints)) for one in others}
+    def promising(self, rule: RuleGroups) -> list[Assignment]:
+        """The other shardings of a rule that have a careful estimate, and of some others the best by quick ones."""
+        known, new = self._others(rule)
+        quick = self._quick(new[:_MOST_QUICK])
+        return known + sorted(quick, key=lambda one: self.state.explorer.score(quick[one]))[:_MOST_CAREFUL]
+
+    def _quick(self, assignments: Iterable[Assignment]) -> dict[Assignment, Quick]:
+        found = {one: self.state.quick(Answer(one, self.plan.constraints)) for one in assignments}
         return {one: quick for one, quick in found.items() if quick is not None}
 
     def careful(self, assignments: Iterable[Assignment]) -> dict[Assignment, Quick]:
@@ -142,21 +152,21 @@ class _Asker:
 
     def reason(self, rule: RuleGroups, changes: tuple[CollectiveChange, ...]) -> PlanReason:
         """The reason of one rule: by careful estimates, or by quick ones where there was no time for these."""
-        quick = self._quick(rule)
-        known = [one for one in quick if self.state.is_priced(Answer(one, self.plan.constraints))]
-        careful, own = self.careful(known), self.own
-        if own is None or not careful:
-            careful, own = quick, self.state.quick(self.plan)
+        known, new = self._others(rule)
+        priced, own = self.careful(known), self.own
+        is_exact = own is not None and bool(priced)
+        if not is_exact:
+            priced, own = self._quick(new), self.state.quick(self.plan)
         decision = f"{format_spec(rule.axes)} for {rule.pattern if rule.axes else _NOTHING}"
         score = self.state.checker.score
-        worse = [] if own is None else [one for one in careful if score(careful[one]) >= score(own)]
-        best = min(worse, key=lambda one: score(careful[one]), default=None)
+        worse = [] if own is None else [one for one, quick in priced.items() if score(quick) >= score(own)]
+        best = min(worse, key=lambda one: score(priced[one]), default=None)
         if best is None or own is None:
             return PlanReason(decision, 0.0, 0.0, collectives=changes)
-        found, groups = careful[best], rule.groups
+        found, groups = priced[best], rule.groups
         specs = " or ".join(dict.fromkeys(format_spec(without_end(best[group])) for group in groups))
         seconds, bytes = found.seconds - own.seconds, found.bytes - own.bytes
-        return PlanReason(decision, seconds, bytes, specs, careful is not quick, changes)
+        return PlanReason(decision, seconds, bytes, specs, is_exact, changes)
 
     def changes(self, rule: RuleGroups) -> tuple[CollectiveChange, ...]:
         """The collectives that a rule makes and spares, beside the same arrays kept whole."""
