@@ -17,8 +17,6 @@ from pyshardy.planning.state import SearchState
 from pyshardy.report.reasons import CollectiveChange, PlanReason
 from pyshardy.report.rules import NamedSpec, rules_of, without_end
 
-_LATEST = 0.9
-"""After this share of the budget, reasons have quick estimates unless others are known."""
 _MOST_CAREFUL = 1
 """The number of other shardings of each rule that get careful estimates, those with the best quick ones."""
 _MOST_QUICK = 4
@@ -113,7 +111,7 @@ class _Asker:
 
     def __init__(self, state: SearchState, plan: Answer) -> None:
         self.state, self.plan = state, plan
-        self.end = state.started + _LATEST * state.options.budget_s
+        self.end = state.explained_by
         self.own = self.careful([plan.assignment]).get(plan.assignment)
 
     def is_better(self, one: Quick, other: Quick) -> bool:
@@ -156,7 +154,7 @@ class _Asker:
         priced, own = self.careful(known), self.own
         is_exact = own is not None and bool(priced)
         if not is_exact:
-            priced, own = self._quick(new), self.state.quick(self.plan)
+            priced, own = self._quick(new[:_MOST_QUICK]), self.state.quick(self.plan)
         decision = f"{format_spec(rule.axes)} for {rule.pattern if rule.axes else _NOTHING}"
         score = self.state.checker.score
         worse = [] if own is None else [one for one, quick in priced.items() if score(quick) >= score(own)]

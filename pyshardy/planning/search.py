@@ -119,7 +119,7 @@ class Search(SearchState):
         What a registered partitioner found with constraints is partitioned in any case.
         """
         best = self.known.best()
-        until = self.started + self.options.budget_s - 1.5 * self.whole_seconds
+        until = self.explained_by - 1.5 * self.whole_seconds
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
         if best is None or not (has_own or (self._may_constrain and time.monotonic() <= until)):

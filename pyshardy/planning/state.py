@@ -48,6 +48,8 @@ _SHARE = 0.4
 """The share of the time for quick estimates; the rest is for careful ones."""
 _WHOLE = 0.7
 """The time to partition an op of the whole program, as a share of the time to read an op of its short version."""
+_LATEST = 0.9
+"""After this share of the budget no more careful estimates are made but those that decide."""
 _FOR_CONSTRAINTS = 0.3
 """The share of the time reserved for constraints."""
 
@@ -128,6 +130,11 @@ class SearchState:
         )
         self.known = Known(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
+
+    @property
+    def explained_by(self) -> float:
+        """The time after which only known and quick estimates explain the plan."""
+        return self.started + _LATEST * self.options.budget_s
 
     @cached_property
     def values(self) -> list[NamedValue]:
