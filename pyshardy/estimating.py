@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.estimate import Estimate, estimate
+from pyshardy.costing.estimate import Estimate, estimate_launches
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.places import By, PlaceCost, costs_by
+from pyshardy.costing.timeline import timeline
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.compiler_causes import CompilerCauses
@@ -25,6 +27,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 
@@ -38,14 +41,14 @@ class Cost:
         partition: The per-device program.
         warnings: Warnings and notes about the program, with places.
         speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
-        find_sums: Sums the cost by scope or line, on demand.
+        launches: The kernels with their prices, which `by` adds up.
     """
 
     estimate: Estimate
     partition: Partition
     warnings: tuple[str, ...] = ()
     speaker: str = ""
-    find_sums: Callable[[By], tuple[PlaceCost, ...]] | None = field(default=None, repr=False, compare=False)
+    launches: Launches | None = field(default=None, repr=False, compare=False)
 
     def by(self, what: By | str) -> tuple[PlaceCost, ...]:
         """The time of kernels and collectives by scope or by line of the user, the longest first.
@@ -64,13 +67,32 @@ class Cost:
         >>> found.by("scope")[0].scope, found.by("line")[0].source, found.by("line")[0].kernel_seconds
         ('mlp', ('f.py', 3, 0), 7e-06)
         """
-        assert self.find_sums is not None
+        assert self.launches is not None
         try:
             chosen = By(what)
         except ValueError as error:
             needed = " or ".join(repr(one.value) for one in By)
             raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
-        return self.find_sums(chosen)
+        return costs_by(self.launches, chosen)
+
+    def trace(self) -> dict[str, Any]:
+        """One run as a trace in Chrome's format, as JSON-ready data: kernels, collectives and memory over time.
+
+        Write it to a file and open that in https://ui.perfetto.dev or chrome://tracing. Of a loop, the first round is
+        shown. The time that devices wait for the slowest one is not.
+
+        >>> text = '''func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<512x512xf32> loc("jit(f)/mlp/tanh"("f.py":3:4))
+        ...   return %0 : tensor<512x512xf32>
+        ... }'''
+        >>> for event in cost(text, "h100").trace()["traceEvents"]:
+        ...     if event["ph"] == "X":
+        ...         print(event["name"], event["dur"], event["args"]["line"])
+        mlp/tanh 7.0 f.py:3
+        """
+        assert self.launches is not None
+        networks = tuple(network.name for network in self.launches.topology.hardware.networks)
+        return chrome_trace(timeline(self.launches), self.estimate, networks)
 
     @cached_property
     def step_seconds(self) -> float:
@@ -154,8 +176,8 @@ def cost(
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         chip = chip or find_hardware(chip_of(part))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
-        found = estimate(described, topology, model)
-        return Cost(found, part, part.warnings, part.speaker, partial(costs_by, described, topology, model))
+        launches = launches_of(described, topology, model)
+        return Cost(estimate_launches(launches), part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:

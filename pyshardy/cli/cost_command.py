@@ -14,6 +14,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
     add_hardware_options(parser)
     add_by_option(parser)
+    text = "write a timeline of one step in Chrome's trace format, for ui.perfetto.dev"
+    parser.add_argument("--trace", metavar="FILE", help=text)
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
@@ -97,3 +99,16 @@ def _pairs(text: str, option: str, needed: str) -> dict[str, str]:
             raise UsageError("reading the command line", got=f"{option} {text}", needed=needed)
         found[name] = value
     return found
+
+
+def write_trace(found: Any, path: str) -> None:
+    """Write the timeline of an estimate to a file.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    import json
+
+    from pyshardy.report.files import write_whole
+
+    write_whole(path, json.dumps(found.trace(), separators=(",", ":")).encode())

@@ -136,7 +136,7 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy.cli.cost_command import costs
+    from pyshardy.cli.cost_command import costs, write_trace
     from pyshardy.cli.progress import stage
 
     mesh, arguments.mesh = arguments.mesh, None  # here it resizes the program's own mesh
@@ -144,6 +144,8 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     with stage("estimating"), naming(arguments.source):
         result = costs(module, mesh, arguments, partition_options(arguments), propagate_options(arguments))
     rows = () if arguments.by is None else result.by(arguments.by)
+    if arguments.trace is not None:
+        write_trace(result, arguments.trace)
     if arguments.json:
         by = {} if arguments.by is None else {f"by_{arguments.by}": [row._asdict() for row in rows]}
         print_json(result.to_json() | by)

@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
-from pyshardy.costing.compilers import Compiler, assumed
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.counting import count_collectives
-from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.estimate import straggling
 from pyshardy.costing.flat import Flat
-from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.lowering import lower
+from pyshardy.costing.launches import launches_of
 from pyshardy.costing.memory import MemoryPlan, Planner
-from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.peak import fixed_bytes
-from pyshardy.costing.program import Input, Op, Program, Traffic
-from pyshardy.costing.roofline import Roofline
-from pyshardy.costing.schedule import Scheduler
+from pyshardy.costing.program import Input, Op, Program
 from pyshardy.costing.topology import Topology
 
 
@@ -75,18 +69,9 @@ def brief_estimate(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
         part_of: The position of an op; None if it is where its operands are.
     """
-    program = with_added_partial_sums(with_aliases(program))
-    compiler = compiler or assumed(topology.hardware)
-    flat = lower(flatten(program), compiler)
-    block = fuse(flat, compiler)
-    priced: dict[Traffic, float] = {}
-
-    def seconds_of(traffic: Traffic) -> float:
-        if traffic not in priced:
-            priced[traffic] = collective_seconds(traffic, topology, model)
-        return priced[traffic]
-
-    scheduler = Scheduler(Roofline(topology.hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
+    launches = launches_of(program, topology, model, compiler)
+    program, flat, block = launches.program, launches.flat, launches.block
+    scheduler = launches.scheduler()
     parts = _parts(block.kernels, part_of)
     counts = sorted({part.more for part in parts if part.more})
     left_out = [frozenset(at for at, part in enumerate(parts) if part.more == count) for count in counts]
@@ -95,7 +80,7 @@ def brief_estimate(
     seconds += seconds * straggling(count_collectives(program), topology)
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
-    plans = [Planner(flat, compiler).main(*one) for one in blocks]
+    plans = [Planner(flat, launches.compiler).main(*one) for one in blocks]
     return Brief(seconds, base + _peak(plans, counts))
 
 

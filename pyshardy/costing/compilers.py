@@ -14,12 +14,13 @@ class Order(Enum):
     Attributes:
         PROGRAM: The order of the program.
         BREADTH: First the kernels that could have started first, as XLA schedules for CPUs.
-        MEMORY: At every step the kernel that needs least memory, as schedulers for accelerators try to.
+        FREEING: The order of the program, except that what needs no more memory than it frees runs as soon as it may,
+            as schedulers for accelerators do.
     """
 
     PROGRAM = "program"
     BREADTH = "breadth"
-    MEMORY = "memory"
+    FREEING = "freeing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Compiler:
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
         joined_bytes: Up to how many bytes it joins independent all-reduces over the same devices; 0 for never.
         recomputes: Whether each kernel computes for itself a value that reads several arrays.
+        repeats_costly: Whether kernels compute a costly value for themselves where reading its source moves less.
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
         sinks_broadcasts: Whether it moves elementwise ops above the broadcasts that they read.
         keeps_reshapes: Whether it keeps a reshape as an op, at which kernels end or which they absorb.
@@ -70,6 +72,7 @@ class Compiler:
     recomputes: bool = False
     merges_kernels: bool = False
     fuses_into_products: bool = False
+    repeats_costly: bool = False
     library_elements: int = 0
 
     @property
@@ -78,7 +81,7 @@ class Compiler:
         return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
 
 
-ACCELERATOR = Compiler(order=Order.PROGRAM)
+ACCELERATOR = Compiler(order=Order.FREEING, repeats_costly=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,

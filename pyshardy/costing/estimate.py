@@ -7,27 +7,23 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
-from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
-from pyshardy.costing.compilers import Compiler, Order, assumed
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.counting import Counted, count_collectives
-from pyshardy.costing.donation import donation_note, with_aliases
-from pyshardy.costing.flat import Flat
-from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import fuse
+from pyshardy.costing.donation import donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.lowering import lower
-from pyshardy.costing.partial_sums import with_added_partial_sums
+from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Op, Program, SourceLine, Traffic
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
-from pyshardy.costing.schedule import Scheduler, Totals
+from pyshardy.costing.schedule import Totals
 from pyshardy.costing.topology import Topology
 
 _AGAIN = "rematted_computation"
 """In the name of an op that `jax.checkpoint` computes again."""
 MEMORY_ERROR = 0.2
-"""The largest error of the peak beside what compilers for H100 and v5e need for whole steps; docs/cost.md has them."""
+"""The error of the peak beside what compilers for H100 and v5e need for most steps; docs/cost.md has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,29 +174,23 @@ def estimate(
         model: The model of collectives.
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
+    return estimate_launches(launches_of(program, topology, model, compiler))
+
+
+def estimate_launches(launches: Launches) -> Estimate:
+    """Estimate the cost of one run of a program whose kernels are known."""
+    program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
-    compiler = compiler or assumed(hardware)
-    program = with_added_partial_sums(with_aliases(program))
-    flat = lower(flatten(program, compiler), compiler)
-    block = fuse(flat, compiler)
-    priced: dict[Traffic, float] = {}
-
-    def seconds_of(traffic: Traffic) -> float:
-        if traffic not in priced:
-            priced[traffic] = collective_seconds(traffic, topology, model)
-        return priced[traffic]
-
-    scheduler = Scheduler(Roofline(hardware, flat.tensors), seconds_of, lambda one: network_of(one, topology))
-    totals = scheduler.block(block)
+    totals = launches.scheduler().block(block)
     counted = count_collectives(program)
     waiting = totals.seconds * straggling(counted, topology)
     step = totals.seconds + waiting
-    rate = _product_rate(block, scheduler.roofline)
+    rate = _product_rate(block, roofline)
     return Estimate(
         hardware=hardware.name,
         topology=tuple(topology.describe().items()),
         devices=topology.devices,
-        collective_model=model.value,
+        collective_model=launches.model.value,
         step_seconds=step,
         serial_seconds=totals.serial_seconds + waiting,
         compute_seconds=totals.compute_seconds,
@@ -212,13 +202,13 @@ def estimate(
         transcendentals_per_device=totals.transcendentals,
         bytes_per_device=totals.bytes,
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
-        model_utilization=_model_flops(block, scheduler.roofline) / (step * rate) if totals.seconds else 0.0,
-        collectives=_rows(counted, seconds_of, topology),
-        memory=_peak(program, flat, compiler, block),
+        model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
+        collectives=_rows(counted, launches.seconds_of, topology),
+        memory=find_peak(program, launches.flat, launches.compiler, block=block),
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
-        assumption=_assumption(totals, topology, model),
+        assumption=_assumption(totals, topology, launches.model),
         notes=(*totals.notes, *filter(None, [donation_note(program), _dispatch_note(step, hardware)])),
     )
 
@@ -228,15 +218,6 @@ def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:
     if not 0.0 < seconds < hardware.dispatch_s:
         return None
     return f"a host starts a program about every {hardware.dispatch_s * 1e6:.0f} us: a loop of such steps takes longer"
-
-
-def _peak(program: Program, flat: Flat, compiler: Compiler, block: Kernels) -> Peak:
-    """The memory of a program in program order, with the peak in an order chosen for memory."""
-    peak = find_peak(program, flat, compiler, block=block)
-    if compiler.order is Order.MEMORY:
-        return peak
-    small = find_peak(program, flat, replace(compiler, order=Order.MEMORY), with_live=False, block=block)
-    return replace(peak, minimized_bytes=small.bytes)
 
 
 def _model_flops(block: Kernels, roofline: Roofline) -> float:

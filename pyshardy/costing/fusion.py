@@ -13,6 +13,7 @@ from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
+from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
@@ -33,6 +34,8 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
     op_names("stablehlo.", "divide gather reduce remainder")
 )
 """Ops that are not computed twice to save memory."""
+_REPEATED = ELEMENTWISE | TRANSCENDENTAL
+"""Costly ops that some compilers compute in every kernel that reads them, and the ops that this follows back."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much data for a small result, and are not computed twice."""
 _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
@@ -56,7 +59,7 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
     """
     block = _Fuser(flat, compiler).block(flat.body)
     if compiler.merges_kernels:
-        block = merged(block, flat.tensors)
+        block = with_own_copies(merged(block, flat.tensors), flat.tensors)
     if compiler.fuses_into_products:
         block = with_products(block, flat.tensors, can_fuse)
     return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
@@ -65,6 +68,8 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
 class _Fuser:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
+        self.repeats_costly = compiler.repeats_costly
+        self.makers: dict[int, Op] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[Kind, bool] = {}
 
@@ -87,6 +92,7 @@ class _Fuser:
     def _decide(self, block: FlatBlock) -> Choice:
         """The values that are kept in memory, and those that each kernel computes for itself."""
         choice = Choice(block.results)
+        self.makers.update((value, flat.op) for flat in block.ops for value in flat.op.results)
         if self.recomputes:
             choice.find_ancestors(block)
         for flat in block.ops:
@@ -122,6 +128,8 @@ class _Fuser:
             joined = [kernel for kernel in readers if self._may_join(op, kernel, choice)]
             if len(joined) < len(readers):
                 choice.kept.add(value)
+            if self._is_costly(op) and len(joined) < len(readers):
+                joined = []  # who reads it does not compute it as well
             if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op, choice):
                 joined = []
             if value in choice.kept:
@@ -151,12 +159,33 @@ class _Fuser:
         places = choice.places(value, kernel)
         if self.recomputes and op.kind.name in _BRANCHING and choice.is_fused(kernel, value):
             return places == 1 and len(choice.readers[value]) == 1 and len(choice.users[value]) == 1
-        is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants  # a multiplication
-        if op.kind.name in _EXPENSIVE and not is_scaling:
-            return alone and places == 1 and not choice.readers[value][kernel].is_repeated
+        if self._is_costly(op):
+            is_once = places == 1 and not choice.readers[value][kernel].is_repeated
+            return is_once and (alone or self._pays_again(op, choice))
         if op.kind.name == "stablehlo.pad" and self._is_sliced(value, choice):
             return False
         return places <= _MOST_PLACES or op.kind.name == "stablehlo.broadcast_in_dim"
+
+    def _is_costly(self, op: Op) -> bool:
+        """Whether an op costs more than moving its operands; the division by a constant is a multiplication."""
+        is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants
+        return op.kind.name in _EXPENSIVE and not is_scaling
+
+    def _pays_again(self, op: Op, choice: Choice) -> bool:
+        """Whether all readers of a costly value compute it for themselves, as this moves less than storing it."""
+        (value,) = op.results
+        if not self.repeats_costly or value in choice.kept or op.kind.name not in _REPEATED:
+            return False
+        source, readers = op, len(choice.readers[value])
+        while True:
+            if not self._is_unary(source, choice):
+                return False
+            array = max(source.operands, key=lambda one: self.tensors[one].bytes)
+            maker = self.makers.get(array)
+            if maker is None or maker.kind.name not in _REPEATED or array in choice.kept:
+                break
+            source = maker
+        return self.tensors[array].bytes * readers < self.tensors[value].bytes * (1 + readers)
 
     def _is_sliced(self, value: int, choice: Choice) -> bool:
         """Whether several slices read a value, and more of it than it has."""

@@ -2,8 +2,7 @@
 
 Two kernels can be one if both run over arrays of one shape, and the second reads what the first wrote, or both read the
 same array. A kernel that reduces the last dimensions can also hold what reads its result: XLA keeps whole rows on one
-multiprocessor, so a softmax or a normalization reads and writes memory once. What such a kernel computes element by
-element is computed again where it is read, if that moves less than writing and reading it.
+multiprocessor, so a softmax or a normalization reads and writes memory once.
 """
 
 from __future__ import annotations
@@ -68,14 +67,12 @@ class _Group:
         members: The kernels.
         spaces: What each of them runs over.
         at: The position of the merged kernel.
-        again: Kernels elsewhere whose results it computes once more, for itself.
     """
 
-    __slots__ = ("members", "spaces", "at", "again")
+    __slots__ = ("members", "spaces", "at")
 
     def __init__(self, kernel: Kernel, space: _Space | None, at: int) -> None:
         self.members, self.spaces, self.at = [kernel], [] if space is None else [space], at
-        self.again: list[Kernel] = []
 
     @property
     def shape(self) -> _Shape:
@@ -105,9 +102,6 @@ class _Merger:
         for group in self.groups:
             if group.spaces:
                 self._merge(group)
-        for group in self.groups:
-            if group.members and not group.again and group.rows is not None:
-                self._compute_again(group)
         kept = sorted((group for group in self.groups if group.members), key=lambda group: group.at)
         return [self._kernel(group) for group in kept]
 
@@ -191,45 +185,10 @@ class _Merger:
         }  # fmt: skip
         return any(value in small for kernel in second.members for value in kernel.reads)
 
-    def _compute_again(self, group: _Group) -> None:
-        """Let the readers of what a kernel computes in rows compute it for themselves, where that moves less."""
-        reads, writes = self._interface(group.members)
-        if not reads:
-            return
-        for value in writes:
-            readers = list({id(one): one for one in self.readers.get(value, ()) if one is not group}.values())
-            if value in self.results or _squeezed(self.tensors[value]) != group.shape or not readers:
-                continue
-            if not all(self._may_compute(one, group, value) for one in readers):
-                continue
-            known = [{found for kernel in one.members for found in kernel.reads} for one in readers]
-            more = sum(self.tensors[found].bytes for one in known for found in reads if found not in one)
-            if more >= self.tensors[value].bytes * (1 + len(readers)):
-                continue
-            del self.readers[value]
-            for one in readers:
-                one.again += [kernel for kernel in group.members if kernel not in one.again]
-                for found in reads:
-                    self.readers[found] = [*self.readers.get(found, ()), one]
-
-    def _may_compute(self, reader: _Group, group: _Group, value: int) -> bool:
-        """Whether a kernel may compute for itself what another one computes in rows."""
-        if not reader.spaces or reader.again or reader.columns is not None or reader.shape != group.shape:
-            return False
-        if reader.rows not in (None, group.rows) or sum(len(one.ops) for one in (*reader.members, *group.members)) > (
-            _MOST_OPS
-        ):
-            return False
-        return all(
-            value in space.aligned for kernel, space in zip(reader.members, reader.spaces) if value in kernel.reads
-        )
-
-    def _interface(self, members: Sequence[Kernel], again: Sequence[Kernel] = ()) -> tuple[list[int], list[int]]:
+    def _interface(self, members: Sequence[Kernel]) -> tuple[list[int], list[int]]:
         """What a merged kernel reads and writes."""
         made = {value for kernel in members for value in kernel.writes}
-        known = made.union(value for kernel in again for value in kernel.writes)
-        reads = dict.fromkeys(value for one in (again, members) for kernel in one for value in kernel.reads)
-        reads = dict.fromkeys(value for value in reads if value not in known)
+        reads = dict.fromkeys(value for kernel in members for value in kernel.reads if value not in made)
         inside = {id(self.makers[value]) for value in made}
         writes = [
             value
@@ -240,14 +199,14 @@ class _Merger:
         return list(reads), writes
 
     def _kernel(self, group: _Group) -> Kernel:
-        if len(group.members) == 1 and not group.again:
+        if len(group.members) == 1:
             return group.members[0]
         members = group.members
-        reads, writes = self._interface(members, group.again)
+        reads, writes = self._interface(members)
         in_place = frozenset().union(*(kernel.in_place for kernel in members)).intersection(reads)
         waits = tuple(dict.fromkeys(value for kernel in members for value in kernel.waits))
         root = next((kernel for kernel in reversed(members) if set(kernel.writes) & set(writes)), members[-1])
-        ops = dict.fromkeys(op for kernel in (*group.again, *members) if kernel is not root for op in kernel.ops)
+        ops = dict.fromkeys(op for kernel in members if kernel is not root for op in kernel.ops)
         own = tuple(op for op in ops if op not in root.ops) + root.ops
         return Kernel(own, tuple(reads), tuple(writes), in_place, (), waits)
 

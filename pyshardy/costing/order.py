@@ -37,7 +37,7 @@ def ordered(
             waits[index] += 1
     if order is Order.BREADTH:
         return _breadth(kernels, users, waits, arguments)
-    return _memory(kernels, users, waits, size, kept)
+    return _freeing(kernels, users, waits, size, kept)
 
 
 def _breadth(
@@ -70,49 +70,52 @@ def _breadth(
     return found
 
 
-def _memory(
+def _freeing(
     kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], size: Callable[[int], int], kept: set[int]
 ) -> list[Kernel]:
-    """The order that always runs the ready kernel that frees most and allocates least; of equal ones, the first."""
+    """The program's order, except that a kernel that needs no more memory than it frees runs as soon as it may.
+
+    Thus the gradient of a weight is computed while its layer is at hand, and not with the update at the end.
+    """
     uses: dict[int, int] = {}
-    made = {value for kernel in kernels for value in kernel.writes}
-    for kernel in kernels:
-        for value in kernel.reads:
-            uses[value] = uses.get(value, 0) + 1
-
-    def growth(index: int) -> int:
-        kernel = kernels[index]
-        freed = sum(size(value) for value in kernel.reads if uses[value] == 1 and value in made and value not in kept)
-        return sum(size(value) for value in kernel.writes if value not in kept) - freed
-
     readers: dict[int, list[int]] = {}
+    made = {value for kernel in kernels for value in kernel.writes}
     for index, kernel in enumerate(kernels):
         for value in kernel.reads:
+            uses[value] = uses.get(value, 0) + 1
             readers.setdefault(value, []).append(index)
-    ready = [(growth(index), index) for index, count in enumerate(waits) if not count]
-    heapq.heapify(ready)
-    is_ready = {index for _, index in ready}
-    done: set[int] = set()
-    found = []
-    while ready:
-        cost, index = heapq.heappop(ready)
-        if index in done:
-            continue
-        now = growth(index)
-        if now != cost:
-            heapq.heappush(ready, (now, index))
-            continue
-        done.add(index)
-        found.append(kernels[index])
-        for value in kernels[index].reads:
-            uses[value] -= 1
-            if uses[value] == 1:  # its last reader now frees it
-                for reader in readers[value]:
-                    if reader in is_ready and reader not in done:
-                        heapq.heappush(ready, (growth(reader), reader))
-        for user in users[index]:
-            waits[user] -= 1
-            if not waits[user]:
-                is_ready.add(user)
-                heapq.heappush(ready, (growth(user), user))
+
+    def is_free(index: int) -> bool:
+        kernel = kernels[index]
+        freed = sum(size(value) for value in kernel.reads if uses[value] == 1 and value in made and value not in kept)
+        return sum(size(value) for value in kernel.writes if value not in kept) <= freed
+
+    done = [False] * len(kernels)
+    found: list[Kernel] = []
+    ready: list[int] = []
+
+    def run(first: int) -> None:
+        heap = [first]
+        while heap:
+            index = heapq.heappop(heap)
+            if done[index]:
+                continue
+            done[index] = True
+            found.append(kernels[index])
+            for value in kernels[index].reads:
+                uses[value] -= 1
+                if uses[value] == 1:
+                    ready.extend(one for one in readers[value] if not done[one] and not waits[one])
+            for user in users[index]:
+                waits[user] -= 1
+                if not waits[user]:
+                    ready.append(user)
+            for one in ready:
+                if not done[one] and is_free(one):
+                    heapq.heappush(heap, one)
+            ready.clear()
+
+    for index in range(len(kernels)):
+        if not done[index]:
+            run(index)
     return found

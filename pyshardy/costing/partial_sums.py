@@ -27,7 +27,7 @@ def _block(block: Block) -> Block:
     ops = [
         op._replace(regions=tuple([_block(region) for region in op.regions])) if op.regions else op for op in block.ops
     ]
-    uses = Counter(value for op in ops for value in _read_by(op))
+    uses = Counter(value for op in ops for value in read_by(op))
     uses.update(block.results)
     sums: dict[int, Op] = {}
     found: dict[int, Op] = {}  # by the position of what is kept, in order
@@ -57,10 +57,10 @@ def _key(op: Op) -> object:
     return (traffic.mesh, traffic.axes, traffic.group_size, op.kind) if is_sum else None
 
 
-def _read_by(op: Op) -> Iterator[int]:
+def read_by(op: Op) -> Iterator[int]:
     """The values that an op reads, with those that its regions use."""
     yield from op.operands
     for region in op.regions:
         for inner in region.ops:
-            yield from _read_by(inner)
+            yield from read_by(inner)
         yield from region.results

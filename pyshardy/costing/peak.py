@@ -56,7 +56,6 @@ class Peak:
         live: The values alive at the peak, the largest first.
         curve: The bytes over the program, at regular positions.
         at: The position of the peak in the program, from 0 to 1.
-        minimized_bytes: The peak in an order chosen for low memory.
     """
 
     bytes: int
@@ -68,7 +67,6 @@ class Peak:
     live: tuple[LiveValue, ...]
     curve: tuple[int, ...]
     at: float
-    minimized_bytes: int | None = None
 
 
 def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:

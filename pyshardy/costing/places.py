@@ -7,17 +7,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from pyshardy.core.scopes import scope_path
-from pyshardy.costing.collectives import CollectiveModel, collective_seconds
-from pyshardy.costing.compilers import assumed
-from pyshardy.costing.donation import with_aliases
-from pyshardy.costing.flatten import flatten
-from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.lowering import lower
-from pyshardy.costing.partial_sums import with_added_partial_sums
-from pyshardy.costing.program import OpOrigin, Program, SourceLine
-from pyshardy.costing.roofline import Roofline
-from pyshardy.costing.topology import Topology
+from pyshardy.costing.launches import Launches
+from pyshardy.costing.program import OpOrigin, SourceLine
 
 
 class By(Enum):
@@ -57,22 +49,18 @@ class PlaceCost(NamedTuple):
         return self.kernel_seconds + self.collective_seconds
 
 
-def costs_by(program: Program, topology: Topology, model: CollectiveModel, by: By) -> tuple[PlaceCost, ...]:
+def costs_by(launches: Launches, by: By) -> tuple[PlaceCost, ...]:
     """The cost of one run of a program by scope or line, the largest time first.
 
     The times add up to those of all kernels and collectives, as the estimate has them without overlap.
 
     Args:
-        program: The program of one device.
-        topology: The chip, and the networks of the mesh axes.
-        model: The model of collectives.
+        launches: The kernels of the program.
         by: What to sum by.
     """
-    compiler = assumed(topology.hardware)
-    flat = lower(flatten(with_added_partial_sums(with_aliases(program)), compiler), compiler)
-    reader = _Reader(by, Roofline(topology.hardware, flat.tensors), topology, model)
+    reader = _Reader(by, launches)
     sums: dict[tuple[str | None, SourceLine | None], list[float]] = {}
-    for kernel, times in reader.run(fuse(flat, compiler), 1):
+    for kernel, times in reader.run(launches.block, 1):
         found = sums.setdefault(reader.key(kernel.root.place), [0.0] * 4)
         for place, one in enumerate(reader.price(kernel)):
             found[place] += times * one
@@ -81,8 +69,8 @@ def costs_by(program: Program, topology: Topology, model: CollectiveModel, by: B
 
 
 class _Reader:
-    def __init__(self, by: By, roofline: Roofline, topology: Topology, model: CollectiveModel) -> None:
-        self.by, self.roofline, self.topology, self.model = by, roofline, topology, model
+    def __init__(self, by: By, launches: Launches) -> None:
+        self.by, self.roofline, self.seconds_of = by, launches.roofline, launches.seconds_of
 
     def key(self, place: OpOrigin | None) -> tuple[str | None, SourceLine | None]:
         if place is None:
@@ -93,8 +81,7 @@ class _Reader:
         """The seconds of kernels and of collectives, the FLOPs and the bytes of one run."""
         op = kernel.root
         if op.traffic is not None:
-            seconds = collective_seconds(op.traffic, self.topology, self.model)
-            return 0.0, seconds, self.roofline.work(op.kind).flops, 0.0
+            return 0.0, self.seconds_of(op.traffic), self.roofline.work(op.kind).flops, 0.0
         found = self.roofline.price(kernel)
         return found.seconds, 0.0, found.flops, found.bytes
 

@@ -1,7 +1,8 @@
 """Merges what is computed element by element into the products beside it, as compilers for TPUs do.
 
 The matrix unit reads what elementwise ops, slices and paddings make of operands as they are computed, and hands its
-results to elementwise ops before they are stored.
+results to elementwise ops before they are stored. Of what only products read, each computes its own, even if this reads
+more than storing it once would.
 """
 
 from __future__ import annotations
@@ -28,24 +29,25 @@ def with_products(block: Kernels, tensors: Sequence[Tensor], can_fuse: Callable[
         kernel._replace(inner=tuple([with_products(one, tensors, can_fuse) for one in kernel.inner]))
         for kernel in block.kernels
     ]
-    readers: dict[int, int] = {}
-    for value in (value for kernel in kernels for value in kernel.needs):
-        readers[value] = readers.get(value, 0) + 1
-    for value in block.results:
-        readers[value] = readers.get(value, 0) + 1
+    readers: dict[int, list[Kernel]] = {}
+    for kernel in kernels:
+        for value in kernel.needs:
+            readers.setdefault(value, []).append(kernel)
     found: list[Kernel | None] = []
     makers: dict[int, int] = {}
+    left = {value: len(users) for value, users in readers.items()}
+    left.update((value, -1) for value in block.results)
     for kernel in kernels:
         for value in kernel.reads:
             at = makers.get(value)
             maker = None if at is None else found[at]
-            if (
-                maker is not None
-                and at is not None
-                and readers[value] == 1
-                and _joins(maker, kernel, value, tensors, can_fuse)
-            ):
-                kernel = _joined(maker, kernel, value)
+            if maker is None or at is None or left[value] < 1 or not _joins(maker, kernel, value, tensors, can_fuse):
+                continue
+            if len(readers[value]) > 1 and not all(_is_product(one) for one in readers[value]):
+                continue
+            kernel = _joined(maker, kernel, value)
+            left[value] -= 1
+            if not left[value]:
                 found[at] = None
         makers.update((value, len(found)) for value in kernel.writes)
         found.append(kernel)

@@ -128,6 +128,13 @@ class Scheduler:
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
 
+    def started(self, block: Kernels) -> list[tuple[Kernel, Task, float]]:
+        """The kernels of a block with the streams that they use, and when they start."""
+        tasks = [self._task(kernel, Totals()) for kernel in block.kernels]
+        streams = _streams(block.kernels, tasks, self._overlaps(block.kernels, tasks))
+        streams.run()
+        return list(zip(block.kernels, tasks, streams.starts))
+
     def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
         """The time of a block, and its times if some kernels took no time.
 
@@ -202,9 +209,7 @@ def makespan(
         tasks: The stream and the seconds of each.
         overlaps: For a kernel and a reader of its result, the time by which the reader may start before it ends.
     """
-    makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
-    waits_for = [{makers[value] for value in kernel.reads if value in makers} for kernel in kernels]
-    return run_tasks(tasks, waits_for, overlaps or {})
+    return _streams(kernels, tasks, overlaps or {}).run()
 
 
 def run_tasks(
@@ -220,11 +225,13 @@ def run_tasks(
     >>> run_tasks([Task(COMPUTE, 2.0), Task(0, 3.0), Task(COMPUTE, 4.0)], [(), (0,), ()], {})
     6.0
     """
-    users: list[list[int]] = [[] for _ in tasks]
-    for index, makers in enumerate(waits_for):
-        for maker in makers:
-            users[maker].append(index)
-    return _Streams(tasks, users, [len(makers) for makers in waits_for], [0.0] * len(tasks), overlaps).run()
+    return _Streams(tasks, waits_for, overlaps).run()
+
+
+def _streams(kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float]) -> _Streams:
+    makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+    waits_for = [{makers[value] for value in kernel.reads if value in makers} for kernel in kernels]
+    return _Streams(tasks, waits_for, overlaps)
 
 
 class _Streams:
@@ -233,13 +240,16 @@ class _Streams:
     def __init__(
         self,
         tasks: Sequence[Task],
-        users: list[list[int]],
-        waits: list[int],
-        ready_at: list[float],
+        waits_for: Sequence[Collection[int]],
         overlaps: Mapping[tuple[int, int], float],
     ) -> None:
-        self.tasks, self.users, self.waits, self.ready_at = tasks, users, waits, ready_at
-        self.overlaps = overlaps
+        self.tasks, self.overlaps = tasks, overlaps
+        self.users: list[list[int]] = [[] for _ in tasks]
+        for index, makers in enumerate(waits_for):
+            for maker in makers:
+                self.users[maker].append(index)
+        self.waits = [len(makers) for makers in waits_for]
+        self.ready_at, self.starts = [0.0] * len(tasks), [0.0] * len(tasks)
         self.free: dict[int, float] = {COMPUTE: 0.0}
         self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
         self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
@@ -284,7 +294,7 @@ class _Streams:
         task = self.tasks[index]
         if task.stream is None:
             start = max(start, *self.free.values())
-        done = start + task.seconds
+        done, self.starts[index] = start + task.seconds, start
         for name in self.free if task.stream is None else (stream,):
             self.free[name] = done
         self.end = max(self.end, done)

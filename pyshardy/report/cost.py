@@ -231,8 +231,6 @@ def _memory(found: Estimate, width: int) -> list[Text]:
         verdict, style = f"{verdict}, which is too close to call", "yellow"
     rows = [("peak", format_bytes(memory.bytes))]
     rows += [(f"  {name}", format_bytes(count)) for name, count in memory.categories]
-    if memory.minimized_bytes is not None:
-        rows.append(("in an order chosen for memory", format_bytes(memory.minimized_bytes)))
     lines = [
         *_table("peak memory per device (estimated)", _FIGURES, rows).lines(width),
         *paragraph(f"the peak {verdict}; it is at {memory.at:.0%} of the program", width, style),

@@ -57,6 +57,16 @@ def test_time_by_scope_or_line(cli: Cli, put: Put) -> None:
     assert [row["scope"] for row in found["by_scope"]] == [None]
 
 
+def test_a_timeline_in_a_file(cli: Cli, put: Put, tmp_path: Path) -> None:
+    trace = tmp_path / "step.json"
+    found = cli("cost", put(PROGRAM), "--hardware", "h100", "--trace", str(trace))
+    assert found.status == 0 and "time per step" in found.out
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert "dot_general" in [event["name"] for event in events if event["ph"] == "X"]
+    refused = cli("cost", put(PROGRAM), "--hardware", "h100", "--trace", str(tmp_path / "no" / "step.json"))
+    assert refused.status == 2 and "needed a place that can be written to" in refused.err and not refused.out
+
+
 def test_json_and_another_mesh(cli: Cli, put: Put) -> None:
     path = put(PROGRAM)
     small = json.loads(cli("cost", path, "--json", "--hardware", "v5p").out)

@@ -28,15 +28,27 @@ def test_elementwise_ops_become_one_kernel() -> None:
     assert names(CHAIN) == [["add", "tanh"], ["dot_general"], ["negate"]]
 
 
-def test_a_costly_value_with_two_users_is_made_once() -> None:
-    text = """func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-      %0 = stablehlo.exponential %x : tensor<8xf32>
-      %1 = stablehlo.add %0, %x : tensor<8xf32>
-      %2 = stablehlo.multiply %0, %x : tensor<8xf32>
-      return %1, %2 : tensor<8xf32>, tensor<8xf32>
-    }"""
-    assert names(text) == [["exponential"], ["add"], ["multiply"]]
-    assert names(text.replace("exponential", "negate")) == [["negate", "add"], ["negate", "multiply"]]
+TWO_USERS = """func.func @main(%x: tensor<8xSOURCE>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.convert %x : (tensor<8xSOURCE>) -> tensor<8xf32>
+  %1 = stablehlo.exponential %0 : tensor<8xf32>
+  %2 = stablehlo.add %1, %1 : tensor<8xf32>
+  %3 = stablehlo.multiply %1, %1 : tensor<8xf32>
+  return %2, %3 : tensor<8xf32>, tensor<8xf32>
+}"""
+
+
+def test_a_costly_value_with_two_users_is_made_again_where_that_moves_less() -> None:
+    each = [["convert", "exponential", "add"], ["convert", "exponential", "multiply"]]
+    assert names(TWO_USERS.replace("SOURCE", "bf16")) == each
+    assert names(TWO_USERS.replace("SOURCE", "f64")) == [["convert", "exponential"], ["add"], ["multiply"]]
+    stored = replace(ACCELERATOR, repeats_costly=False)
+    kernels = fuse(flatten(described(TWO_USERS.replace("SOURCE", "bf16"))), stored).kernels
+    assert [len(kernel.ops) for kernel in kernels] == [2, 1, 1]
+
+
+def test_a_cheap_value_is_made_for_every_user() -> None:
+    text = TWO_USERS.replace("SOURCE", "f64").replace("exponential", "negate")
+    assert names(text) == [["convert", "negate", "add"], ["convert", "negate", "multiply"]]
 
 
 def test_dead_ops_and_constant_operands_take_nothing() -> None:
@@ -96,7 +108,7 @@ def test_orders_give_the_same_program() -> None:
         assert peak_bytes(program, replace(ACCELERATOR, order=order)) >= 3 * MATRIX
 
 
-def test_an_order_chosen_for_memory_needs_less_where_there_is_a_choice() -> None:
+def test_what_frees_memory_runs_as_soon_as_it_may() -> None:
     lines, sums = [], []
     for index in range(6):
         lines.append(
@@ -114,7 +126,7 @@ def test_an_order_chosen_for_memory_needs_less_where_there_is_a_choice() -> None
         + f"\nreturn {results} : {types}\n}}"
     )
     program = described(text)
-    assert peak_bytes(program, EXACT) - peak_bytes(program, replace(EXACT, order=Order.MEMORY)) == 5 * 64 * 64 * 4
+    assert peak_bytes(program, EXACT) - peak_bytes(program, replace(EXACT, order=Order.FREEING)) == 5 * 64 * 64 * 4
 
 
 @pytest.mark.parametrize(

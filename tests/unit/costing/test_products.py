@@ -35,3 +35,18 @@ def test_a_result_that_others_read_is_stored() -> None:
 def test_a_product_of_a_product_is_a_kernel_of_its_own() -> None:
     body = f"%a = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}\n%d = {DOT}\n"
     assert names(body, "%d") == [["dot_general"], ["dot_general"]]
+
+
+TWO = f"""%d = {DOT}
+%e = stablehlo.dot_general %y, %a, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+"""
+
+
+def test_what_only_products_read_is_computed_in_each() -> None:
+    body = f"%a = stablehlo.tanh %x : {TYPE}\n{TWO}"
+    assert names(body, "%d, %e") == [["tanh", "dot_general"], ["tanh", "dot_general"]]
+
+
+def test_what_others_read_too_is_stored_once() -> None:
+    body = f"%a = stablehlo.multiply %x, %y : {TYPE}\n{TWO}"
+    assert names(body, "%a, %d, %e") == [["multiply"], ["dot_general"], ["dot_general"]]

@@ -1,0 +1,78 @@
+"""A program as the kernels that a compiler launches, with their prices: what all estimates start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
+from pyshardy.costing.compilers import Compiler, assumed
+from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.flat import Flat
+from pyshardy.costing.flatten import flatten
+from pyshardy.costing.fusion import fuse
+from pyshardy.costing.kernels import Kernels
+from pyshardy.costing.lowering import lower
+from pyshardy.costing.partial_sums import with_added_partial_sums
+from pyshardy.costing.program import Program, Traffic
+from pyshardy.costing.reduce_scatters import with_reduce_scatters
+from pyshardy.costing.roofline import Roofline
+from pyshardy.costing.schedule import Scheduler
+from pyshardy.costing.topology import Topology
+
+
+class Launches(NamedTuple):
+    """The kernels of a program, and what gives them prices.
+
+    Attributes:
+        program: The program of one device, with aliases of donated arguments, as XLA rewrites its
+            sums over devices after partitioning.
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+        compiler: What the compiler does.
+        flat: The ops that are left before fusion.
+        block: The kernels.
+        roofline: The prices of kernels.
+        seconds_of: Gives the time of a collective.
+    """
+
+    program: Program
+    topology: Topology
+    model: CollectiveModel
+    compiler: Compiler
+    flat: Flat
+    block: Kernels
+    roofline: Roofline
+    seconds_of: Callable[[Traffic], float]
+
+    def scheduler(self) -> Scheduler:
+        """What puts the kernels on streams."""
+        return Scheduler(self.roofline, self.seconds_of, lambda one: network_of(one, self.topology))
+
+
+def launches_of(
+    program: Program,
+    topology: Topology,
+    model: CollectiveModel = CollectiveModel.FORMULA,
+    compiler: Compiler | None = None,
+) -> Launches:
+    """The kernels of a program on a chip. A collective or kernel that occurs again is priced once.
+
+    Args:
+        program: The program of one device.
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+        compiler: What the compiler does; by default, the compiler that is assumed for the chip.
+    """
+    compiler = compiler or assumed(topology.hardware)
+    program = with_reduce_scatters(with_added_partial_sums(with_aliases(program)))
+    flat = lower(flatten(program, compiler), compiler)
+    priced: dict[Traffic, float] = {}
+
+    def seconds_of(traffic: Traffic) -> float:
+        if traffic not in priced:
+            priced[traffic] = collective_seconds(traffic, topology, model)
+        return priced[traffic]
+
+    roofline = Roofline(topology.hardware, flat.tensors)
+    return Launches(program, topology, model, compiler, flat, fuse(flat, compiler), roofline, seconds_of)

@@ -1,0 +1,76 @@
+"""Gives every product its own copy of an operand that others read in another order, as XLA for GPUs does.
+
+A product wants the dimensions that it sums over next to each other, in one order with the rest. What is computed behind
+a transpose, such as the probabilities of attention from its scores, is written in the order of the product that reads
+it. So the gradient computes it once more from the scores, and it is not kept from the forward pass.
+"""
+
+from __future__ import annotations
+
+from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.program import Op, Tensor
+from pyshardy.costing.work import work_of
+from pyshardy.rules.dimension_numbers import DotNumbers
+
+_TRANSPOSE = "stablehlo.transpose"
+_PRODUCT = "stablehlo.dot_general"
+
+
+def with_own_copies(block: Kernels, tensors: list[Tensor]) -> Kernels:
+    """A block in which products that sum over other dimensions of a value read copies, and the blocks inside too.
+
+    Args:
+        block: The kernels.
+        tensors: The type of every value; those of the copies are added.
+    """
+    makers = {value: kernel for kernel in block.kernels for value in kernel.writes}
+    first: dict[int, tuple[int, ...]] = {}
+    copies: dict[tuple[int, tuple[int, ...]], int] = {}
+    found: list[Kernel] = []
+    for kernel in block.kernels:
+        if kernel.inner:
+            kernel = kernel._replace(inner=tuple([with_own_copies(one, tensors) for one in kernel.inner]))
+        root = kernel.root
+        for place, value in enumerate(root.operands if root.kind.name == _PRODUCT else ()):
+            maker = makers.get(value)
+            if maker is None or not _is_behind_transpose(maker):
+                continue
+            summed = _summed(root, place)
+            if first.setdefault(value, summed) == summed:
+                continue
+            if (value, summed) not in copies:
+                copies[value, summed] = len(tensors)
+                tensors.append(tensors[value])
+                found.append(_copy(maker, value, copies[value, summed]))
+            kernel = _reading(kernel, value, copies[value, summed])
+        found.append(kernel)
+    return block._replace(kernels=tuple(found))
+
+
+def _is_behind_transpose(kernel: Kernel) -> bool:
+    """Whether a kernel computes element by element, or in rows, what it reads in another order."""
+    if kernel.inner or kernel.root.traffic is not None or any(work_of(op.kind).is_matrix for op in kernel.ops):
+        return False
+    return len(kernel.ops) > 1 and any(op.kind.name == _TRANSPOSE for op in kernel.ops)
+
+
+def _summed(product: Op, place: int) -> tuple[int, ...]:
+    """The dimensions of an operand over which a product sums."""
+    numbers = product.kind.fact("dot_dimension_numbers")
+    assert isinstance(numbers, DotNumbers)
+    return tuple(sorted((numbers.lhs_contracting, numbers.rhs_contracting)[place]))
+
+
+def _copy(maker: Kernel, value: int, copy: int) -> Kernel:
+    """The kernel that computes a value once more."""
+    root = next(op for op in maker.ops if value in op.results)
+    others = tuple([op for op in maker.ops if op is not root])
+    return maker._replace(ops=(*others, root._replace(results=(copy,))), writes=(copy,), in_place=frozenset())
+
+
+def _reading(kernel: Kernel, value: int, copy: int) -> Kernel:
+    """A kernel that reads a copy instead of a value."""
+    root = kernel.root
+    root = root._replace(operands=tuple([copy if one == value else one for one in root.operands]))
+    reads = tuple([copy if one == value else one for one in kernel.reads])
+    return kernel._replace(ops=(*kernel.ops[:-1], root), reads=reads, in_place=kernel.in_place - {value})
