@@ -96,7 +96,9 @@ class Search(SearchState):
         self.checker.look_at("careful estimates", dict.fromkeys(wanted))
         self.checker.climb(self.explorer.found)
         if self.known.is_like_whole and self.prices is not None:
-            self.all = all_assignments(self.space, min(MOST_TRIED, self.checker.limits.most - 1))
+            self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
+            if self.all:
+                self.checker.allow(len(self.all))
             self.checker.look_at("all shardings of inputs", self.all)
 
     def _finish(self, own: Assignment | None) -> None:
