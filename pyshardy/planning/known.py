@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from pyshardy.autopartition.explore import Explorer
 from pyshardy.autopartition.pricing import Quick
@@ -63,10 +63,15 @@ class Known:
             seconds, bytes = seconds * best[0].seconds / own.seconds, bytes * best[0].bytes / own.bytes
         return PlanRow(name, seconds, bytes, bytes <= self.options.limit, self.is_like_whole)
 
-    def front(self) -> Iterator[PlanRow]:
-        """The partitioned or carefully estimated candidates that no other beats in time and memory at once."""
+    def front(self, others: Iterable[PlanRow]) -> Iterator[PlanRow]:
+        """The partitioned or carefully estimated candidates that no other beats in time and memory at once.
+
+        Args:
+            others: Further rows, such as the plan and plans of experts with constraints.
+        """
         known = dict.fromkeys([*self.wholes, *self.checker.found])
         rows = [row for row in (self.row_of("", one) for one in known) if row is not None]
+        rows = [*(replace(row, name="") for row in others), *rows]
         least = math.inf
         for row in sorted(rows, key=lambda row: (row.seconds, row.bytes)):
             if row.bytes < least * 0.99:

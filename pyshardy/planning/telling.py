@@ -94,7 +94,9 @@ def _summary(
         specs=specs,
         chosen=PlanRow(THE_PLAN, *figures(chosen)),
         rows=tuple(_no_better(state, chosen, _rows(state))),
-        front=tuple(_no_better(state, chosen, state.known.front())),
+        front=tuple(
+            _no_better(state, chosen, state.known.front([chosen, *(one.row for one in expert_answers(state))]))
+        ),
         reasons=reasons,
         candidates=len({**explorer.found, **state.checker.found}) + len(state.task.between.found) + state.tries,
         exact=len(state.checker.found) + state.tries,

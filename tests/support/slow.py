@@ -115,6 +115,7 @@ SLOW = (
     "unit/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs",
     "unit/planning/test_nearest.py::test_a_plan_of_experts_is_its_own_nearest",
     "unit/planning/test_nearest.py::test_a_plan_says_what_is_nearest_and_keeps_it_in_a_file",
+    "unit/planning/test_nearest.py::test_the_plan_is_the_first_that_fits_in_time_against_memory",
     "unit/planning/test_nearest.py::test_what_is_changed_is_said_for_inputs_and_values",
     "unit/planning/test_reasons.py::test_a_plan_that_is_made_worse_has_a_better_neighbour",
     "unit/planning/test_reasons.py::test_collectives_are_those_of_the_program_less_those_with_whole_arrays",

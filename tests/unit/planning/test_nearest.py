@@ -76,3 +76,10 @@ def test_a_plan_says_what_is_nearest_and_keeps_it_in_a_file() -> None:
     assert f"nearest plan of experts: {nearest.name}" in " ".join(str(plan).split())
     assert nearest.seconds >= plan.step_seconds
     assert plan_from_json(plan.to_json()).summary == plan.summary
+
+
+def test_the_plan_is_the_first_that_fits_in_time_against_memory() -> None:
+    plan = pyshardy.search(predict, *ARGUMENTS, mesh=MESH, hardware="v5e", candidates=24)
+    front = [row for row in plan.summary.front if row.fits]
+    assert (front[0].seconds, front[0].bytes) == (plan.step_seconds, plan.peak_bytes)
+    assert all(row.seconds > one.seconds and row.bytes < one.bytes for one, row in zip(front, front[1:]))
