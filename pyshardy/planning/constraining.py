@@ -236,7 +236,7 @@ class Constraining:
         if self.is_over():
             return start
         left = self._most - self.tries
-        most = min(left, max(self.limits.most, left // (starts + 1)))
+        most = min(left, max(self.limits.most * 3 // 4, left // (starts + 1)))
         sites = self.sites(assignment)
         ideas = expert_dims(self.space, assignment, sites, self._classes)
         search = ConstraintSearch(

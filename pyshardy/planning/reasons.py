@@ -19,9 +19,9 @@ from pyshardy.report.rules import NamedSpec, rules_of, without_end
 
 _MOST_CAREFUL = 1
 """The number of other shardings of each rule that get careful estimates, those with the best quick ones."""
-_MOST_QUICK = 4
+_MOST_QUICK = 3
 """The number of other shardings of each rule that get quick estimates to find the best one."""
-_MOST_RULES, _MOST_IMPROVED = 20, 10
+_MOST_RULES, _MOST_IMPROVED = 20, 6
 """The number of rules that get reasons, and of those that are tried to be bettered, the ones of most bytes."""
 _CLEAR, _LESS = 1e-3, 1e-2
 """The share of the time, or at the same time of the memory, by which another sharding must be better to be the plan."""
