@@ -10,6 +10,7 @@ COMPILED ?= build/compiled
 COMPILED_BIN := $(COMPILED)/.venv/bin
 CUDA_PLUGIN = $(shell $(COMPILED_BIN)/python -c 'from importlib.metadata import version; print("jax-cuda13-pjrt==" + version("jaxlib"))')
 COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name '*.pyc')
+PACKAGES ?= packages,torch
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
 .PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs notebooks page-scripts release wheel smoke clean
@@ -33,7 +34,7 @@ test-reference: $(COMPILED)/.tested  ## what compares with the reference and wit
 	cd $(COMPILED) && .venv/bin/pytest -n auto --dist worksteal -q tests/compilers
 	cd $(COMPILED) && .venv/bin/pytest -q tests/test_benchmarks.py
 
-test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference
+test-packages: $(PACKAGES_VENV)/.installed  ## programs of published packages, against the reference; PACKAGES=packages without PyTorch
 	PYTHONHASHSEED=0 $(PACKAGES_VENV)/bin/pytest -n auto -q tests/packages  # numpyro orders operands by hash
 
 check: test
@@ -77,7 +78,7 @@ $(VENV)/bin/python:
 
 $(PACKAGES_VENV)/.installed: pyproject.toml
 	$(PACKAGES_PYTHON) -m venv $(PACKAGES_VENV)
-	$(PACKAGES_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,packages]"
+	$(PACKAGES_VENV)/bin/pip install --quiet --disable-pip-version-check --editable ".[test,$(PACKAGES)]"
 	touch $@
 
 $(DOCS_VENV)/.installed: pyproject.toml

@@ -19,6 +19,7 @@ extensions = [
     "sphinx_copybutton",
     "site_parts.highlighting",
     "site_parts.reference",
+    "site_parts.dark_pictures",
     "site_parts.inline_drawings",
     "site_parts.notebooks",
     "site_parts.offline",

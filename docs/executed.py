@@ -2,7 +2,7 @@
 
 A block runs by itself. One that is marked `next` goes on where the block before it has ended. What a block prints may
 stand behind it, under a line "prints"; a line `...` stands there for any lines. One that is marked `packages` needs
-published packages, which `make test-packages` installs, and runs there.
+published packages, which `make test-packages` installs, and runs there, where the packages that it imports are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import io
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ _BLOCK = re.compile(
     r"(?:\nprints\n\n```text\n(?P<printed>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
+_IMPORT = re.compile(r"^(?:import|from) ([a-z_]+)", re.MULTILINE)
+_EXAMPLE = re.compile(r"examples/frameworks/\w+\.py")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,17 @@ def groups(text: str, packages: bool = False) -> list[list[Block]]:
             found.append([])
         found[-1].append(Block(match["code"], match["printed"]))
     return found
+
+
+def missing(code: str) -> list[str]:
+    """The packages that Python code imports, or the examples that a command names, and that are not installed.
+
+    >>> missing("import json\\nimport no_package.part"), missing("pyshardy watch train.py")
+    (['no_package'], [])
+    """
+    texts = [code, *(Path(name).read_text() for name in _EXAMPLE.findall(code))]
+    names = dict.fromkeys(name for text in texts for name in _IMPORT.findall(text))
+    return [name for name in names if find_spec(name) is None]
 
 
 def matches(expected: str, found: str) -> bool:

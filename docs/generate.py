@@ -20,7 +20,7 @@ from inspect import cleandoc, getdoc
 from pathlib import Path
 
 from drawings import drawings
-from executed import with_output
+from executed import groups, missing, with_output
 from rooms import with_rooms
 
 from pyshardy.ir.module import Module
@@ -38,7 +38,7 @@ ROOT = FOLDER.parent
 CONSOLE_PAGES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 PACKAGES = ("flax", "equinox", "haiku", "keras", "optax")
 """What examples with published packages import."""
-_CONSOLE = re.compile(r"^```console\n\$ (.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
+_CONSOLE = re.compile(r"^```console(?P<packages> packages)?\n\$ (?P<command>.*)\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 _MLIR = r"```mlir\n(?:(?!```).)*```\n"
 _EXAMPLE = re.compile(rf"({_MLIR})((?:\nafter `[^`]+`\n\n{_MLIR})+)", re.DOTALL)
 _AFTER = re.compile(rf"\nafter `([^`]+)`\n\n({_MLIR})", re.DOTALL)
@@ -150,14 +150,26 @@ def printed(command: str) -> str:
     return found.stdout.decode()
 
 
-def commands(text: str) -> list[tuple[str, str]]:
-    """The commands in the `console` blocks of a page, and what the page says that they print."""
-    return _CONSOLE.findall(text)
+def commands(text: str, packages: bool = False) -> list[tuple[str, str]]:
+    """The commands in the `console` blocks of a page, and what the page says that they print.
+
+    Args:
+        text: The page.
+        packages: Whether they are those of blocks that need published packages.
+    """
+    found = _CONSOLE.finditer(text)
+    return [(block["command"], block[3]) for block in found if bool(block["packages"]) == packages]
 
 
-def with_outputs(text: str) -> str:
-    """A page with what the commands in its `console` blocks print."""
-    return _CONSOLE.sub(lambda block: f"```console\n$ {block[1]}\n{printed(block[1])}```", text)
+def with_outputs(text: str, packages: bool = False) -> str:
+    """A page with what the commands in its `console` blocks print; see `commands`."""
+
+    def filled(block: re.Match[str]) -> str:
+        if bool(block["packages"]) != packages:
+            return block[0]
+        return f"```console{block['packages'] or ''}\n$ {block['command']}\n{printed(block['command'])}```"
+
+    return _CONSOLE.sub(filled, text)
 
 
 def page() -> str:
@@ -192,8 +204,12 @@ def filled(path: Path) -> str:
         text = with_results(text)
     if path.is_relative_to(FOLDER):
         text = with_output(text)
-        if all(map(find_spec, PACKAGES)):
+        if all(map(find_spec, PACKAGES)) and not missing(
+            "".join(block.code for one in groups(text, True) for block in one)
+        ):
             text = with_output(text, packages=True)
+        if all(map(find_spec, PACKAGES)) and not missing("".join(command for command, _ in commands(text, True))):
+            text = with_outputs(text, packages=True)
     return with_outputs(text)
 
 

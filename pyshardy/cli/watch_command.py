@@ -252,14 +252,18 @@ def _last_lines(session: Session, ending: Ending, arguments: argparse.Namespace)
         lines.append(f"{name} was compiled {count + 1} times, alike each time")
     lines += filter(None, [_next_line(session.found, arguments)])
     lines += hidden_lines(session.others(), bool(arguments.only))
-    if not ending.was_watched and not shown and not session.hidden:
+    is_silent = not ending.was_watched and not shown and not session.hidden
+    if is_silent and ending.status:
+        lines.append(f"the script ended with status {ending.status} before it made JAX devices")
+    elif is_silent:
         lines.append(f"the script made no JAX devices, or JAX did not load the watcher: {_UNWATCHED}")
     elif not shown and not arguments.devices and not arguments.only:
         lines.append("with --devices 8, the script sees eight CPU devices")
     if ending.stopped and ending.may_have_run:
         lines.append("the script was ended, but JAX did not load the watcher: the last program may have run")
     elif ending.stopped:
-        lines.append("the script was ended before the last of these ran, as was asked for")
+        other = "" if arguments.only else "; --only NAME goes on until a program of this name, such as train_step"
+        lines.append(f"the script was ended before the last of these ran, as was asked for{other}")
     elif arguments.stop_after or arguments.dry:
         how = f"with status {ending.status}" if ending.status else "by itself"
         lines.append(

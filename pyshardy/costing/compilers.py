@@ -81,7 +81,7 @@ class Compiler:
         return self.copies_for_products or self.splits_all_to_all or self.copies_for_gathers or self.copies_first_state
 
 
-ACCELERATOR = Compiler(order=Order.FREEING, repeats_costly=True)
+ACCELERATOR = Compiler(order=Order.FREEING, keeps_barriers=True, repeats_costly=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,

@@ -62,7 +62,7 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         block = with_own_copies(merged(block, flat.tensors), flat.tensors)
     if compiler.fuses_into_products:
         block = with_products(block, flat.tensors, can_fuse)
-    return without_bitcasts(block, {}) if compiler.keeps_reshapes else block
+    return without_bitcasts(block, {}) if compiler.keeps_reshapes or compiler.keeps_barriers else block
 
 
 class _Fuser:

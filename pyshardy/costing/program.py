@@ -65,6 +65,21 @@ class Kind:
         return next((value for found, value in self.facts if found == name), default)
 
 
+RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
+
+
+class RaggedNumbers(NamedTuple):
+    """The dimensions of the first operand of a ragged product.
+
+    Attributes:
+        lhs_contracting: Those that are summed over.
+        lhs_ragged: The one that is divided into groups.
+    """
+
+    lhs_contracting: tuple[int, ...]
+    lhs_ragged: tuple[int, ...]
+
+
 RAGGED = "ragged_all_to_all"
 """The collective that sends other numbers of rows to every device, which are known only when it runs."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME, RAGGED, Kind
+from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME, RAGGED, RAGGED_NUMBERS, Kind, RaggedNumbers
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -115,6 +115,23 @@ def _dot(kind: Kind) -> Work:
     if depth == 1:  # an outer product: element by element
         return Work(float(kind.results[0].elements))
     return Work(2.0 * kind.results[0].elements * depth, is_matrix=True)
+
+
+def _ragged_dot(kind: Kind) -> Work:
+    """A product of groups of rows with a matrix each; together, the groups are as long as the dimension."""
+    numbers, lhs = kind.fact(RAGGED_NUMBERS), kind.operands[0].shape or ()
+    if not isinstance(numbers, RaggedNumbers) or len(kind.operands) < 3:
+        return Work(is_known=False)
+    depth = prod(lhs[dim] for dim in numbers.lhs_contracting)
+    groups = 1
+    if set(numbers.lhs_ragged) <= set(numbers.lhs_contracting):  # every group has a result, of its part of the sum
+        groups = (kind.operands[2].shape or (1,))[-1]
+    return Work(2.0 * kind.results[0].elements * depth / max(1, groups), is_matrix=True)
+
+
+def _largest(kind: Kind) -> Work:
+    """One comparison per element: the price of finding the largest ones is that of reading all."""
+    return Work(float(kind.operands[0].elements))
 
 
 def _convolution(kind: Kind) -> Work:
@@ -268,6 +285,8 @@ def _custom_call(kind: Kind) -> Work:
         return Work(flops, transcendentals, is_matrix=True, bytes=moved)
     if RAGGED in str(kind.fact("call_target_name", "")):
         return Work()
+    if kind.fact("call_target_name") in _LARGEST:
+        return _largest(kind)
     target, name = str(kind.fact("call_target_name", "")), _kernel_name(kind).lower()
     if any(part in name for part in _ATTENTION) and len(kind.operands) >= 3:
         return _attention(kind, name, target in _HEADS_FIRST)
@@ -303,6 +322,8 @@ def _attention(kind: Kind, name: str, heads_first: bool) -> Work:
 
 
 CUSTOM_CALL = "stablehlo.custom_call"
+_LARGEST = frozenset(("ApproxTopK", "PartialReduce", "TopK", "mhlo.topk"))
+"""The targets of calls that find the largest elements."""
 _HEADS_FIRST = frozenset(("tpu_custom_call",))
 """The targets of kernels of attention whose operands have the heads before the sequence."""
 _ATTENTION_PRODUCTS = (("dkv", 4), ("dq", 3), ("backward", 5), ("bwd", 5))
@@ -330,7 +351,11 @@ _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
 )
 
 _FAMILIES: dict[str, Callable[[Kind], Work]] = {
+    "chlo.ragged_dot": _ragged_dot,
     "chlo.scan": _scan,
+    "chlo.top_k": _largest,
+    "mhlo.ragged_dot": _ragged_dot,
+    "mhlo.topk": _largest,
     "stablehlo.all_reduce": _reduction,
     "stablehlo.batch_norm_grad": _batch_norm,
     "stablehlo.batch_norm_inference": _batch_norm,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -173,12 +174,16 @@ class Explanation:
 
     def __str__(self) -> str:
         numbers = range(len(self.values))
-        shown = [number for number in numbers if self.values[number].shape] or numbers
-        texts = [_value_text(self.values[number], self.has_details) for number in shown[:_MOST]]
-        more = len(shown) - _MOST
-        if more > 0:
+        with_shape = [number for number in numbers if self.values[number].shape] or numbers
+        like: dict[tuple[object, ...], list[int]] = {}
+        for number in with_shape:
+            like.setdefault(_alike(self.values[number]), []).append(number)
+        shown = list(like.values())[:_MOST]
+        texts = [_value_text(self.values[group[0]], self.has_details) + _rest_text(len(group) - 1) for group in shown]
+        more = len(with_shape) - sum(map(len, shown))
+        if more:
             texts.append(f"… and {more} more values, in `to_json()`")
-        opened = [one.text for one in self.openings if not {*shown[:_MOST]}.isdisjoint(one.values)]
+        opened = [one.text for one in self.openings if not {group[0] for group in shown}.isdisjoint(one.values)]
         if opened:
             texts.append("\n".join(opened))
         return "\n\n".join(texts)
@@ -187,6 +192,20 @@ class Explanation:
         return str(self)
 
 
+def _alike(story: ValueStory) -> tuple[object, ...]:
+    """What the stories of one value in every layer have in common: axes come from inputs that differ in a number."""
+    origins = [(one.axis, _NUMBER.sub("", one.origin_value)) for dim in story.dims for one in dim.axes]
+    return story.value, story.shape, story.sharding, story.mesh, *origins
+
+
+def _rest_text(count: int) -> str:
+    """The line that counts values like the one before it; empty if there are none."""
+    if not count:
+        return ""
+    return f"\n  and {count} more {'values' if count > 1 else 'value'} of this name, shape and sharding"
+
+
+_NUMBER = re.compile(r"\d+")
 _MOST = 8
 """The most values to show of a line or scope."""
 _SHOWN = 6

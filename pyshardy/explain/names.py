@@ -47,14 +47,16 @@ def named_scope(label: Label) -> str | None:
 
 
 def around(label: Label) -> str:
-    """The user's scopes around an op as a path, or else the user's function; empty if neither is known.
+    """The user's scopes around an op as a path, or else the user's function with its class; empty if neither is known.
 
     >>> around(Label("stablehlo.dot_general", "jit(step)/decoder/mlp/dot_general"))
     'decoder/mlp'
     >>> around(Label("stablehlo.dot_general", "jit(step)/dot_general", "step.<locals>.loss"))
     'loss'
+    >>> around(Label("stablehlo.dot_general", "jit(step)/dot_general", "Attention.__call__"))
+    'Attention.__call__'
     """
-    inside = scope_path(label.scope) or (label.function or "").rpartition(".")[2]
+    inside = scope_path(label.scope) or (label.function or "").rpartition("<locals>.")[2]
     return "" if inside.startswith("<") or inside in OF_JAX else inside
 
 

@@ -220,7 +220,9 @@ def _lower(
         args = [arg if index in fixed else filtered(arg, is_argument) for index, arg in enumerate(args)]
         function = _taking_static(function) if _has_static(args) else function
     args, kwargs = (_on_target(tree, target) for tree in (tuple(args), dict(kwargs)))
-    return _lower_jitted(jax.jit(function, **_named(given, target)), args, kwargs, target)
+    named = _named(given, target)
+    args = _typed(tuple(args), named.get("in_shardings"), target)
+    return _lower_jitted(jax.jit(function, **named), args, kwargs, target)
 
 
 def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], target: Target) -> Any:
@@ -342,6 +344,32 @@ def _on_target(tree: Any, target: Target) -> Any:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=kept, weak_type=is_weak)
 
     return jax.tree.map(one, tree)
+
+
+def _typed(args: tuple[Any, ...], in_shardings: Any, target: Target) -> tuple[Any, ...]:
+    """Arguments with their shardings in their types, where the mesh has explicit axes: JAX asks for that.
+
+    Args:
+        args: The positional arguments.
+        in_shardings: Their shardings; one may stand for all leaves below it.
+        target: The target.
+    """
+    mesh = target.spec_mesh
+    if in_shardings is None or mesh is None or AxisType.Explicit not in mesh.axis_types:
+        return args
+
+    def typed(sharding: Any, below: Any) -> Any:
+        def one(leaf: Any) -> Any:
+            is_open = isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None
+            return leaf.update(sharding=sharding) if is_open and isinstance(sharding, NamedSharding) else leaf
+
+        return jax.tree.map(one, below)
+
+    try:
+        found: tuple[Any, ...] = jax.tree.map(typed, in_shardings, args, is_leaf=is_sharding)
+    except ValueError:  # not the structure of the arguments, which JAX will say
+        return args
+    return found
 
 
 # Leaves of arguments that are not arrays

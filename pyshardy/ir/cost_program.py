@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,19 @@ from typing import Any
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
-from pyshardy.costing.program import Block, Input, Kind, Op, OpOrigin, Program, SourceLine, Tensor, Traffic
+from pyshardy.costing.program import (
+    RAGGED_NUMBERS,
+    Block,
+    Input,
+    Kind,
+    Op,
+    OpOrigin,
+    Program,
+    RaggedNumbers,
+    SourceLine,
+    Tensor,
+    Traffic,
+)  # fmt: skip
 from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.dtypes import known_bytes
@@ -51,8 +64,10 @@ _EXTRA = {
     "stablehlo.reduce_window": ("base_dilations", "window_dilations"),
     "stablehlo.gather": ("slice_sizes",),
     "stablehlo.composite": (),
+    **dict.fromkeys(("chlo.ragged_dot", "mhlo.ragged_dot"), (RAGGED_NUMBERS,)),
 }
 """Attributes that a cost depends on, besides those that the rule of an op reads."""
+_RAGGED_DIMS = re.compile(r"lhs_(contracting|ragged)_dimensions = \[([\d, ]+)\]")
 
 
 def cost_program(root: Node, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None) -> Program:
@@ -334,9 +349,21 @@ class CostReader:
             if name == "padding":
                 numbers = [int(number) for number in attr]
                 self.decoded[attr] = tuple(zip(numbers[::2], numbers[1::2]))
+            elif name == RAGGED_NUMBERS:
+                self.decoded[attr] = _ragged_numbers(str(attr))
             else:
                 self.decoded[attr] = plain_attribute(attr)
         return self.decoded[attr]
+
+
+def _ragged_numbers(text: str) -> RaggedNumbers:
+    """The dimensions of a ragged product, which MLIR's bindings give as text only.
+
+    >>> _ragged_numbers("#mhlo.ragged_dot<... lhs_contracting_dimensions = [1, 2], ..., lhs_ragged_dimensions = [0]>")
+    RaggedNumbers(lhs_contracting=(1, 2), lhs_ragged=(0,))
+    """
+    dims = {name: tuple(map(int, found.split(","))) for name, found in _RAGGED_DIMS.findall(text)}
+    return RaggedNumbers(dims.get("contracting", ()), dims.get("ragged", ()))
 
 
 def _body_names(node: Node) -> tuple[str, ...]:

@@ -261,10 +261,14 @@ def curve(points: tuple[int, ...], width: int = _CURVE_WIDTH) -> str:
 
 
 def _live(found: Estimate) -> Table:
-    """What is alive at the peak, with like tensors of several layers in one row."""
+    """What is alive at the peak, with like tensors in one row, of several layers too."""
+    like: dict[tuple[object, ...], list[LiveValue]] = {}
+    for one in found.memory.live:
+        like.setdefault((one.name, one.category, one.shape, one.dtype, one.source), []).append(one)
+    equal = list(like.values())
     groups = [
-        (folded.name, [found.memory.live[member] for member in folded.members])
-        for folded in fold((one.name, (one.category, one.shape, one.dtype, one.source)) for one in found.memory.live)
+        (folded.name, [one for member in folded.members for one in equal[member]])
+        for folded in fold((ones[0].name, key[1:]) for key, ones in like.items())
     ]
     groups.sort(key=lambda group: -sum(one.bytes for one in group[1]))
     rest = [one for _, ones in groups[_MOST_ROWS:] for one in ones]

@@ -18,8 +18,8 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
+from pyshardy.frontend import jax_lower
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
-from pyshardy.frontend.jax_lower import lower_traced
 from pyshardy.ir.diagnostics import PassError, source_frames
 from pyshardy.ir.functions import functions, main_function, return_op
 from pyshardy.ir.module import Module
@@ -109,7 +109,7 @@ class _Expansion:
                 flat, mesh=mesh, in_specs=tuple(in_specs), out_specs=tuple(out_specs), check_vma=False
             )
             traced = jax.jit(manual, keep_unused=True).trace(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args))
-            lowered = lower_traced(traced, self.module.origin.platform)
+            lowered = jax_lower.lower_traced(traced, self.module.origin.platform)
         except Exception as error:
             raise PassError(
                 self.op, f"calls a custom partitioner, which fails: {type(error).__name__}: {error}"
@@ -171,8 +171,14 @@ class _Expansion:
         self.op.erase()
 
     def _locate(self, op: Op) -> None:
-        """Give an op of a library's partitioner the line of the op that it partitions; a user's own has lines."""
-        if any(file == __file__ for file, _, _ in source_frames(op.location)[:1]):
+        """Give an op of a library's partitioner the line of the op that it partitions; a user's own has lines.
+
+        So has the manual computation around it, which pyshardy traces.
+        """
+        innermost = next((file for file, _, _ in source_frames(op.location)), "")
+        if op.name == "sdy.manual_computation" and innermost in (__file__, jax_lower.__file__):
+            op.location = self.op.location
+        elif innermost == __file__:
             name = location_name(op.location)
             with self.module.context:
                 op.location = self.op.location if name is None else named_location(name, self.op.location)

@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.text import format_bytes
+from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.places import format_place
@@ -26,6 +27,7 @@ _COLUMNS = (
     Column("step", 1, is_number=True),
     Column("of it collectives", 2, is_number=True),
     Column("costliest line", 1),
+    Column("in", 2),
     Column("sends", 3, is_number=True),
     Column("peak memory", 2, is_number=True),
     Column("gathered whole", 3, is_number=True),
@@ -39,7 +41,7 @@ def overview(found: Sequence[Found]) -> Table:
     Args:
         found: The programs that are shown.
     """
-    rows = [tuple(map(Cell, (one.title, *_cells(one)))) for one in found]
+    rows = [(Cell(one.title), *_cells(one)) for one in found]
     return Table("programs of the script (estimated)", _COLUMNS, rows)
 
 
@@ -51,7 +53,9 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
         others: The names, numbers and reasons of the others.
     """
     head = "".join(f"<th>{escape(column.heading)}" for column in _COLUMNS)
-    rows = "".join(f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell)}' for cell in _cells(one))}\n" for one in found)
+    rows = "".join(
+        f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell.text)}' for cell in _cells(one))}\n" for one in found
+    )
     rest = "".join(
         f"<li><code>{escape(one['name'])}</code>, {one['count']} times: {escape(one['why'])}" for one in others
     )
@@ -63,18 +67,32 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
     ).encode(errors="backslashreplace")
 
 
-def costliest_line(collectives: Sequence[dict[str, Any]]) -> str:
-    """The line whose collectives take longest; empty if no line is known.
+def costliest_line(collectives: Sequence[dict[str, Any]]) -> tuple[Cell, Cell]:
+    """The line whose collectives take longest, and the modules that they are in; empty if no line is known.
 
-    >>> rows = [("a.py", 3, 2.0), ("b.py", 7, 1.5), ("b.py", 7, 1.5)]
-    >>> costliest_line([{"source": [file, line, 0], "seconds": seconds} for file, line, seconds in rows])
-    'b.py:7'
+    Where a framework calls the model, all collectives have the line of its call, and the modules say more.
+
+    >>> rows = [("a.py", 3, 2.0, "up"), ("b.py", 7, 1.2, "down"), ("b.py", 7, 1.5, "up")]
+    >>> found = costliest_line(
+    ...     [
+    ...         {"source": [file, line, 0], "seconds": seconds, "ops": [f"jit(step)/{scope}/dot_general"]}
+    ...         for file, line, seconds, scope in rows
+    ...     ]
+    ... )
+    >>> [cell.text for cell in found]
+    ['b.py:7', 'up and 1 more']
     """
     seconds: Counter[tuple[str, int]] = Counter()
     for row in collectives:
         if row["source"]:
             seconds[row["source"][0], row["source"][1]] += row["seconds"]
-    return format_place((*max(seconds, key=lambda line: seconds[line]), 0)) if seconds else ""
+    if not seconds:
+        return Cell(""), Cell("")
+    costliest = max(seconds, key=lambda line: seconds[line])
+    there = [row for row in collectives if row["source"] and tuple(row["source"][:2]) == costliest]
+    ops = [op for row in sorted(there, key=lambda row: -row["seconds"]) for op in row["ops"]]
+    place = (*costliest, 0)
+    return Cell(format_place(place), short=format_place(place, only_name=True)), scope_cell(ops)
 
 
 def _link(found: Found) -> str:
@@ -82,24 +100,24 @@ def _link(found: Found) -> str:
     return f'<a href="{escape(found.page, quote=True)}">{title}</a>' if found.page else title
 
 
-def _cells(found: Found) -> tuple[str, ...]:
+def _cells(found: Found) -> tuple[Cell, ...]:
     """What stands behind the name of a program."""
-    devices = str(found.compiled.devices)
+    devices = Cell(str(found.compiled.devices))
     if found.error:
-        return devices, "", "", "", "", "", "", f"not analysed: {found.error.splitlines()[0]}"
+        return devices, *[Cell("")] * (len(_COLUMNS) - 3), Cell(f"not analysed: {found.error.splitlines()[0]}")
     cost = (found.data.get("cost") or {}).get("estimated")
-    whole = len(found.data.get("replications") or [])
-    last = "stopped before it ran" if found.compiled.stops else ""
+    whole = Cell(str(len(found.data.get("replications") or []) or ""))
+    last = Cell("not run" if found.compiled.stops else "")
     if cost is None:
-        return devices, "", "", "", "", "", str(whole or ""), last
+        return devices, *[Cell("")] * (len(_COLUMNS) - 4), whole, last
     sent = sum(row["sent_bytes_per_device"] for row in cost["collectives"])
     return (
         devices,
-        format_duration(cost["step_seconds"]),
-        format_duration(cost["exposed_seconds"]),
-        costliest_line(cost["collectives"]),
-        format_bytes(sent) if sent else "",
-        format_bytes(cost["memory"]["bytes"]),
-        str(whole or ""),
+        Cell(format_duration(cost["step_seconds"])),
+        Cell(format_duration(cost["exposed_seconds"])),
+        *costliest_line(cost["collectives"]),
+        Cell(format_bytes(sent) if sent else ""),
+        Cell(format_bytes(cost["memory"]["bytes"])),
+        whole,
         last,
     )

@@ -1,6 +1,7 @@
 """Runs inside a watched script: says which programs JAX compiles, and ends the script before one of them runs.
 
-`pyshardy watch` copies this file to `jax_plugins/pyshardy_watch.py` in a folder on the script's path. JAX imports the
+`pyshardy watch` copies this file to `jax_plugins/pyshardy_watch.py` in a folder on the script's path, and `calls.py` to
+`pyshardy_watch_calls.py` beside `jax_plugins`. JAX imports the
 modules of the namespace package `jax_plugins` and calls their `initialize()` before it makes devices, whoever starts
 the script. The rest is `jax.config` and `jax.monitoring`. The script's Python need not have pyshardy, so this file
 imports nothing but the standard library and JAX.
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Container
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
@@ -28,7 +29,8 @@ ENDING = "_compile.mlir"
 """How the names of JAX's dumps of compiled programs end."""
 FEW_OPS = 10
 """A function of JAX itself with fewer ops is called small."""
-ONE_DEVICE, SMALL, NOT_ASKED = "on one device", f"JAX's own, of fewer than {FEW_OPS} ops", "not asked for by --only"
+ONE_DEVICE, NOT_ASKED = "on one device", "not asked for by --only"
+SMALL, OWN = f"JAX's own, of fewer than {FEW_OPS} ops", "JAX's own"
 """Why a program is not shown."""
 
 _NAME = re.compile(r"^module @(?:\"([^\"\n]*)\"|([\w.$-]+))(.*)$", re.MULTILINE)
@@ -113,6 +115,8 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
     >>> step = Head("jit_add", 8, True)
     >>> why_hidden(step, Request(""), {"add"}), why_hidden(step, Request("", only=("add",)), {"add"})
     ("JAX's own, of fewer than 10 ops", '')
+    >>> why_hidden(Head("jit__truncated_normal", 8, False), Request(""), {"truncated_normal"})
+    "JAX's own"
     """
     if request.only:
         return "" if is_named(head.name, request.only) else NOT_ASKED
@@ -120,7 +124,10 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
         return ""
     if head.devices < 2:
         return ONE_DEVICE
-    name = head.name.removeprefix("jit_").lstrip("_")
+    function = head.name.removeprefix("jit_")
+    name = function.lstrip("_")
+    if function != name and own is not None and name in own:
+        return OWN  # such as `_truncated_normal` behind `jax.random.truncated_normal`
     is_own = own is None or name in own
     return SMALL if head.is_short and is_own else ""
 
@@ -141,11 +148,13 @@ class Watcher:
     Args:
         request: What is asked for.
         jax: The module `jax`.
+        calls: The module `calls`, which knows names that frameworks do not hand to JAX; None for none.
     """
 
-    def __init__(self, request: Request, jax: Any) -> None:
+    def __init__(self, request: Request, jax: Any, calls: Any = None) -> None:
         self._request = request
         self._jax = jax
+        self._calls = calls
         self._lock = threading.RLock()
         self._own_names = own_names(jax)
         self._begin()
@@ -204,7 +213,10 @@ class Watcher:
         self._seen.add(name)
         path = self._dumps / name
         try:
-            head = head_of(path.read_text(errors="replace"))
+            text = path.read_text(errors="replace")
+            head = head_of(text)
+            if self._calls is not None:
+                head = replace(head, name=self._calls.function_of_calls(head.name))
             if self._theirs is not None:
                 self._theirs.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, self._theirs / name)
@@ -218,6 +230,7 @@ class Watcher:
         self._say(
             file=str(path), name=head.name, devices=head.devices, hidden=hidden, process=jax.process_index(),
             platform=device.platform, kind=device.device_kind, stops=is_enough, jax=jax.__version__,
+            names={} if hidden or self._calls is None else self._calls.names_of_calls(text),
         )  # fmt: skip
         return is_enough
 
@@ -240,9 +253,10 @@ def initialize() -> None:
     if not text:
         return
     import jax
+    import pyshardy_watch_calls as calls  # type: ignore[import-not-found]  # a copy of calls.py
 
     facts = json.loads(text)
-    watcher = Watcher(Request(**{**facts, "only": tuple(facts["only"])}), jax)
+    watcher = Watcher(Request(**{**facts, "only": tuple(facts["only"])}), jax, calls)
     watcher.configure()
     jax.monitoring.register_event_listener(watcher.look)
     jax.monitoring.register_event_duration_secs_listener(watcher.look)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.report.folding import fold
 
 _MOST_CHANGES = 6
+_MAIN = re.compile(rb"^ *func\.func public @main\(.*$", re.MULTILINE)
+_MODULE = re.compile(rb"^(module @)[\w.$]+", re.MULTILINE)
+_NAMED = re.compile(rb"(loc\(\"|jax\.result_info = \")((?:[^\"\\]|\\.)*)")
+_TOKEN = re.compile(rb"tensor<(?P<sizes>(?:\d+x)*)[^<>]*>|(?:loc\(|jax\.result_info = )\"(?P<name>(?:[^\"\\]|\\.)*)\"")
+_ARGUMENT = re.compile(rb"(?P<before>%arg\d+: tensor<(?P<sizes>(?:\d+x)*)[^<>]*>(?:(?!%arg).)*?)loc\(unknown\)")
+_ESCAPED = re.compile(r"[\\\"]")
 _NONE = "none"
 
 
@@ -37,6 +43,59 @@ _LOST = (
         "model.trainable_variables[3].path is a name",
     ),
 )
+
+
+def with_name(content: bytes, name: str) -> bytes:
+    """The text of a program with this name, if it has another one and this one needs no quotes.
+
+    >>> with_name(b"module @jit_call_torch attributes {", "jit_train_step")
+    b'module @jit_train_step attributes {'
+    """
+    return _MODULE.sub(rb"\g<1>" + name.encode(), content, count=1) if re.fullmatch(r"[\w.$]+", name) else content
+
+
+def with_names(content: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
+    """The text of a program with names in the place of numbers, for those arguments and results whose sizes fit.
+
+    Args:
+        content: The text.
+        names: For a name in the text: the name to put there, and the first sizes of the array; see `calls.Names`.
+
+    >>> text = b'func.func public @main(%arg0: tensor<8x4xf32> loc("model.states[0][0]")) {'
+    >>> with_names(text, {"model.states[0][0]": ("model.up.kernel.value", [8, 4])})
+    b'func.func public @main(%arg0: tensor<8x4xf32> loc("model.up.kernel.value")) {'
+    >>> with_names(text, {"model.states[0][0]": ("model.up.kernel.value", [4, 8])}) == text
+    True
+    """
+    head = _MAIN.search(content)
+    if not names or head is None:
+        return content
+    if "%0" in names:
+        return content[: head.start()] + _with_positions(head[0], names) + content[head.end() :]
+    fitting: dict[bytes, bytes] = {}
+    sizes: list[bytes] = []
+    for found in _TOKEN.finditer(head[0]):
+        if found["name"] is None:
+            sizes = found["sizes"].split(b"x")[:-1]
+            continue
+        name, wanted = names.get(found["name"].decode(errors="replace"), ("", ()))
+        if name and _fits(sizes, wanted):
+            fitting[found["name"]] = _ESCAPED.sub(r"\\\g<0>", name).encode()
+    return _NAMED.sub(lambda found: found[1] + fitting.get(found[2], found[2]), content)
+
+
+def _with_positions(head: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
+    """The line of the main function with names of arguments that have none, if all of them fit."""
+    found = list(_ARGUMENT.finditer(head))
+    sizes = [one["sizes"].split(b"x")[:-1] for one in found]
+    if len(found) != len(names) or not all(_fits(one, names[f"%{place}"][1]) for place, one in enumerate(sizes)):
+        return head
+    quoted = iter([_ESCAPED.sub(r"\\\g<0>", names[f"%{place}"][0]) for place in range(len(found))])
+    return _ARGUMENT.sub(lambda one: one["before"] + f'loc("{next(quoted)}")'.encode(), head)
+
+
+def _fits(sizes: Sequence[bytes], wanted: Sequence[int]) -> bool:
+    return list(sizes[: len(wanted)]) == [b"%d" % size for size in wanted]
 
 
 def lost_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class Compiled:
         kind: What JAX calls the devices; empty if unknown.
         stops: Whether the script was ended before this program ran.
         jax: The version of the script's JAX; empty if unknown.
+        names: Names in a model for those that a framework handed to JAX, with the first sizes of the array.
     """
 
     file: str
@@ -60,6 +61,7 @@ class Compiled:
     kind: str = ""
     stops: bool = False
     jax: str = ""
+    names: Mapping[str, tuple[str, Sequence[int]]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,9 @@ def _environment(folder: Path, request: Request, given: Mapping[str, str]) -> di
     plugins = folder / "path" / "jax_plugins"
     plugins.mkdir(parents=True)
     dumps.mkdir()
-    source = importlib.resources.files("pyshardy.watching") / "inside.py"
-    (plugins / "pyshardy_watch.py").write_bytes(source.read_bytes())
+    sources = importlib.resources.files("pyshardy.watching")
+    (plugins / "pyshardy_watch.py").write_bytes((sources / "inside.py").read_bytes())
+    (plugins.parent / "pyshardy_watch_calls.py").write_bytes((sources / "calls.py").read_bytes())
     environment = dict(given)
     paths = [str(plugins.parent), *filter(None, [given.get("PYTHONPATH")])]
     environment |= {"PYTHONPATH": os.pathsep.join(paths), VARIABLE: request.text()}

@@ -18,7 +18,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.report.files import write_whole
 from pyshardy.watching.hidden import listed
 from pyshardy.watching.index import index_page
-from pyshardy.watching.names import changes
+from pyshardy.watching.names import changes, with_name, with_names
 from pyshardy.watching.running import Compiled, Ending
 from pyshardy.watching.worker import Task, Worker
 
@@ -113,6 +113,7 @@ class Session:
         if key in self._known:
             self.again[self._known[key]] += 1
             return
+        content = with_name(with_names(content, compiled.names), compiled.name)
         self._versions[compiled.name] += 1
         number = sum(self._versions.values())
         found = Found(number, compiled, self._versions[compiled.name])

@@ -175,7 +175,7 @@ CASES = {
                    'specs = {"up": P("model", None), "down": P("model", None)}'),),
         ("conflict",), "up",
     ),
-    "nothing donated": Case(_TRAIN, ((', donate_argnames=("params",)', ""),), ("donation",), "params"),
+    "nothing donated": Case(_LAYERS, ((', donate_argnames=("layers",)', ""),), ("donation",), "layers"),
     "a cache that is not donated": Case(_DECODE, ((', donate_argnames=("cache",)', ""),), ("donation",), "cache"),
     "a cache that comes back otherwise": Case(
         _DECODE, (("out_shardings=(None, kept), ", 'out_shardings=(None, {"keys": on(P("data")), "values": on(P("data"))}), '),),

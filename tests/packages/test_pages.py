@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import generate
 import pytest
 
 FOLDER = Path(__file__).parent.parent.parent / "docs"
+SCRIPTS = FOLDER.parent / "examples/frameworks"
 MISSING = [name for name in generate.PACKAGES if find_spec(name) is None]
 
 pytestmark = [
@@ -24,11 +28,48 @@ def grouped() -> list[tuple[str, list[executed.Block]]]:
     return [(name, group) for name, text in pages for group in executed.groups(text, packages=True)]
 
 
+@pytest.fixture(autouse=True)
+def variables_of_packages() -> Iterator[None]:
+    """Take back what packages set when they are imported, and what the page of keras sets."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def skip_without(code: str) -> None:
+    """Skip a test if a package is not installed that the code imports."""
+    if names := executed.missing(code):
+        pytest.skip(f"needs {', '.join(names)}")
+
+
 @pytest.mark.parametrize(("page", "group"), grouped())
 def test_example(page: str, group: list[executed.Block]) -> None:
+    skip_without("".join(block.code for block in group))
     assert any(block.printed for block in group), f"nothing is compared on {page}"
     for block, found in zip(group, executed.outputs(group), strict=True):
         assert block.printed is None or executed.matches(block.printed, found), found
+
+
+def pages_with_commands() -> list[Path]:
+    return [path for path in sorted(FOLDER.rglob("*.md")) if generate.commands(path.read_text(), packages=True)]
+
+
+@pytest.mark.parametrize("path", pages_with_commands(), ids=lambda path: str(path.name))
+def test_commands(path: Path) -> None:
+    """Those of a page run one after the other: the first one writes the programs."""
+    found = generate.commands(path.read_text(), packages=True)
+    skip_without("".join(command for command, _ in found))
+    for command, said in found:
+        assert generate.printed(command) == said, "run `python docs/generate.py`"
+
+
+@pytest.mark.parametrize("path", pages_with_commands(), ids=lambda path: str(path.name))
+def test_code_on_a_page_is_that_of_the_script(path: Path) -> None:
+    text = path.read_text()
+    scripts = "".join(one.read_text() for one in SCRIPTS.glob("*.py") if f"examples/frameworks/{one.name}" in text)
+    shown = re.findall(r"^```python no-run\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert shown and all(code in scripts for code in shown)
 
 
 def test_every_package_has_an_example() -> None:

@@ -95,3 +95,38 @@ def test_calls_that_compute_nothing_are_not_listed() -> None:
     mark = Kind("stablehlo.custom_call", (), (), (("call_target_name", "Sharding"),))
     assert custom_call_of(mark) is None and custom_call_of(Kind("stablehlo.add", (), ())) is None
     assert custom_call_of(kernel("mine", (8,))) == CustomCall("mine", "tpu_custom_call", None)
+
+
+ROWS, DEPTH, WIDTH, GROUPS = 64, 32, 16, 4
+
+
+def works_of(function, *shapes) -> dict[str, list[Work]]:
+    module = pyshardy.load(function, *shapes, platform="tpu")
+    part = pyshardy.partition(module)
+    found: dict[str, list[Work]] = {}
+    for op in cost_program(part.module.root, part.meshes).body.ops:
+        found.setdefault(op.kind.name, []).append(work_of(op.kind))
+    return found
+
+
+def test_ragged_products_and_their_gradients_count_every_row_once() -> None:
+    def loss(x, w, sizes):
+        return (jax.lax.ragged_dot(x, w, sizes) ** 2).sum()
+
+    array = jax.ShapeDtypeStruct
+    shapes = array((ROWS, DEPTH), "float32"), array((GROUPS, DEPTH, WIDTH), "float32"), array((GROUPS,), "int32")
+    found = works_of(jax.grad(loss, (0, 1)), *shapes)
+    (products,) = (works for name, works in found.items() if name.endswith(".ragged_dot"))
+    assert products == [Work(2.0 * ROWS * DEPTH * WIDTH, is_matrix=True)] * 3
+
+
+@pytest.mark.parametrize("find", [jax.lax.top_k, jax.lax.approx_max_k], ids=["exact", "approximate"])
+def test_the_largest_elements_are_found_by_reading_all(find) -> None:
+    found = works_of(lambda x: find(x, 4), jax.ShapeDtypeStruct((8, 128), "float32"))
+    assert Work(8.0 * 128) in [work for works in found.values() for work in works]
+    assert all(work.is_known for works in found.values() for work in works)
+
+
+def test_a_ragged_product_without_dimensions_has_no_price() -> None:
+    x = Tensor((4, 4), "f32", 64)
+    assert not work_of(Kind("mhlo.ragged_dot", (x, x, Tensor((2,), "i32", 8)), (x,))).is_known

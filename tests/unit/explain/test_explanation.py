@@ -150,3 +150,29 @@ def test_what_the_result_does_not_keep_is_said() -> None:
     result = pyshardy.propagate(pyshardy.load(UNEVEN))
     text = str(result.explain("a"))
     assert 'in the result it is whole, because its 7 elements do not divide evenly by "x"' in text
+
+
+def test_like_values_of_layers_are_one_story() -> None:
+    lines = []
+    for layer in range(3):
+        before = "%x" if not layer else f"%y{layer - 1}"
+        lines.append(
+            f"%y{layer} = stablehlo.dot_general {before}, %w{layer}, contracting_dims = [1] x [0] : (tensor<8x8xf32>, "
+            'tensor<8x8xf32>) -> tensor<8x8xf32> loc("layer"("model.py":3:1))'
+        )
+    specs = ['[{}, {"x"}]', '[{}, {"x"}]', '[{"x"}, {}]']
+    weights = ", ".join(
+        f'%w{layer}: tensor<8x8xf32> {{sdy.sharding = #sdy.sharding<@mesh, {spec}>}} loc("w[{layer}]")'
+        for layer, spec in enumerate(specs)
+    )
+    text = f"""
+    sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%x: tensor<8x8xf32>, {weights}) -> tensor<8x8xf32> {{
+      {chr(10).join(lines)}
+      return %y2 : tensor<8x8xf32>
+    }}"""
+    found = pyshardy.propagate(text).explain("model.py:3")
+    assert len(found.values) == 3 and len({value.sharding for value in found.values}) == 2
+    said = str(found)
+    assert "  and 1 more value of this name, shape and sharding" in said.splitlines()
+    assert len(found.to_json()["values"]) == 3

@@ -145,6 +145,24 @@ def test_explicit_axes() -> None:
     assert sharded(pyshardy.load(resharded, X, W, mesh=mesh, in_shardings=SPECS)) == BOTH
 
 
+def test_in_shardings_are_types_along_explicit_axes() -> None:
+    mesh = MESH.update(axis_types=(AxisType.Explicit,) * 2)
+    seen = []
+
+    def step(x, w):
+        seen.append(jax.typeof(x).sharding.spec)
+        return x - 0.1 * jax.grad(lambda x: jnp.sum(jnp.tanh(x @ w)))(x)
+
+    module = pyshardy.load(step, X, W, mesh=mesh, in_shardings=SPECS)
+    args = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=NamedSharding(mesh, s)) for a, s in zip((X, W), SPECS)]
+    typed = pyshardy.load(step, *args)
+    assert {tuple(spec) for spec in seen} == {("data", None)}
+    kinds = [[row.kind for row in pyshardy.partition(one).traffic.collectives] for one in (module, typed)]
+    assert kinds[0] == kinds[1]
+    assert pyshardy.propagate(module).out_specs == P("data", None)
+    pyshardy.load(lambda pair: pair["x"] @ pair["w"], {"x": X, "w": W}, mesh=mesh, in_shardings=P())  # one for all
+
+
 def test_manual_computations() -> None:
     for mesh in (MESH, None):
         mapped = jax.shard_map(lambda x: jax.lax.psum(x, "data"), mesh=mesh, in_specs=P("data"), out_specs=P())

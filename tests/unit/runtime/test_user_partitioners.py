@@ -230,3 +230,16 @@ def test_a_body_is_lowered_for_the_platform_of_the_program() -> None:
     assert "stablehlo.negate" in pyshardy.partition(module).module.text()
     named = pyshardy.load(lambda x: op(x) * 2, shape, mesh={"x": 4, "y": 2}, in_shardings=(P("x"),), platform="cuda")
     assert pyshardy.partition(named).traffic.collectives == ()
+
+
+def test_what_moves_before_a_partitioner_has_the_line_of_the_call() -> None:
+    multiply = product([])
+
+    def step(a: jax.Array, b: jax.Array) -> jax.Array:
+        return multiply(a, b)
+
+    rows = partitioned(step, A, B, in_shardings=(spec("x"), spec())).traffic.collectives
+    line = step.__code__.co_firstlineno + 1
+    assert {row.kind for row in rows} >= {"all_to_all"}
+    moved = [row for row in rows if row.kind == "all_to_all"]
+    assert [(row.place[0], row.place[1]) for row in moved if row.place] == [(__file__, line)] * len(moved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,12 +45,16 @@ def test_a_program_says_its_name_and_its_devices() -> None:
 
 def test_small_programs_are_not_shown() -> None:
     own = {"add", "where"}
-    one, short = head_of(STEP.replace("4 :", "1 :").replace("2 :", "1 :")), head_of(STEP.replace("step", "_where"))
+    one, short = head_of(STEP.replace("4 :", "1 :").replace("2 :", "1 :")), head_of(STEP.replace("step", "where"))
+    inner = head_of(STEP.replace("step", "_where"))
     assert why_hidden(head_of(STEP), Request(""), own) == ""
     assert why_hidden(one, Request(""), own) == "on one device"
     assert why_hidden(short, Request(""), own) == "JAX's own, of fewer than 10 ops"
+    assert why_hidden(inner, Request(""), own) == why_hidden(replace(inner, is_short=False), Request(""), own)
+    assert why_hidden(inner, Request(""), own) == "JAX's own"
+    assert why_hidden(replace(short, is_short=False), Request(""), own) == ""  # a user's function may have this name
     assert why_hidden(one, Request("", everything=True), own) == ""
-    assert why_hidden(short, Request("", only=("_wh*",)), own) == ""
+    assert why_hidden(inner, Request("", only=("_wh*",)), own) == ""
     assert why_hidden(head_of(STEP), Request("", only=("_wh*",)), own) == "not asked for by --only"
     assert is_named("jit_step", ("jit_step",)) and not is_named("jit_stepper", ("step",))
 

@@ -77,6 +77,12 @@ def test_a_script_that_ends_earlier_says_so(tmp_path: Path) -> None:
     assert found.returncode == 3 and "the script ended with status 3: fewer programs were shown" in found.stderr
 
 
+def test_a_script_that_fails_before_it_has_devices_says_so(tmp_path: Path) -> None:
+    found = watch(tmp_path, "import sys\nsys.exit('no data')", "--devices", "8")
+    assert (found.returncode, "no data\n" in found.stderr) == (1, True)
+    assert found.stderr.endswith("pyshardy: the script ended with status 1 before it made JAX devices\n")
+
+
 def test_json_and_pages(tmp_path: Path) -> None:
     found = watch(tmp_path, TRAIN, "--devices", "8", "--json", "-o", "out.json", "--report", "pages", "--by", "line")
     assert found.returncode == 3 and "to standard error\n" in found.stderr and "pyshardy" not in found.stderr
