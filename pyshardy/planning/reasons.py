@@ -154,7 +154,7 @@ class _Asker:
         priced, own = self.careful(known), self.own
         is_exact = own is not None and bool(priced)
         if not is_exact:
-            priced, own = self._quick(new[:_MOST_QUICK]), self.state.quick(self.plan)
+            priced, own = self._quick(new[: 2 * _MOST_QUICK]), self.state.quick(self.plan)
         decision = f"{format_spec(rule.axes)} for {rule.pattern if rule.axes else _NOTHING}"
         score = self.state.checker.score
         worse = [] if own is None else [one for one, quick in priced.items() if score(quick) >= score(own)]
