@@ -63,7 +63,7 @@ def search(
         networks: The networks of mesh axes, as for `cost`.
         shape: The dimensions of the torus, as for `cost`.
         collectives: The cost model of collectives, as for `cost`.
-        candidates: The most candidates to price; a tenth more for constraints.
+        candidates: The most shardings of inputs to price; two fifths more for constraints.
         constraints: Whether to constrain intermediate values where this makes the plan better.
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.

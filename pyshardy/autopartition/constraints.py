@@ -52,6 +52,7 @@ class ConstraintSearch:
         until: The time at which it ends, as `time.monotonic` counts.
         most: The largest number of candidates.
         tries: The number of candidates so far.
+        ideas: The axes that are tried first, by the number of the value.
         best: The best constraints so far.
         quick: The estimate with the best constraints.
     """
@@ -61,6 +62,7 @@ class ConstraintSearch:
     score: Callable[[Quick], tuple[float, float]]
     until: float
     most: int
+    ideas: Mapping[int, Sequence[Dims]] = field(default_factory=dict)
     tries: int = 0
     best: dict[int, Dims] = field(default_factory=dict)
     quick: Quick | None = None
@@ -68,11 +70,15 @@ class ConstraintSearch:
     def run(self, sites: Sequence[ConstrainableValue]) -> None:
         """Constrain groups of similar values, then single values, and keep what gains; then remove what gains nothing.
 
+        If there are constraints at first, those that gain nothing are removed at first, too.
+
         Args:
             sites: The values.
         """
-        self.quick = self.evaluate({}) if self.quick is None else self.quick
-        for decision in _decisions(sites, dict(self.axes)):
+        self.quick = self.evaluate(self.best) if self.quick is None else self.quick
+        if self.best:
+            self.prune()
+        for decision in _decisions(sites, dict(self.axes), self.ideas):
             if self.is_over():
                 break
             changed = {**self.best, **decision}
@@ -82,10 +88,10 @@ class ConstraintSearch:
         self.prune()
 
     def prune(self) -> None:
-        """Remove constraints that gain nothing."""
+        """Remove constraints that gain nothing: single ones, each at most once."""
         for number in [*self.best]:
             rest = {other: dims for other, dims in self.best.items() if other != number}
-            found = self.price(rest)
+            found = self.evaluate(rest)
             if found is not None and self._is_better(found, -_NO_LOSS):
                 self.best, self.quick = rest, found
 
@@ -102,8 +108,10 @@ class ConstraintSearch:
         return self.quick is not None and self.score(found)[0] < self.score(self.quick)[0] * (1 - gain)
 
 
-def _decisions(sites: Sequence[ConstrainableValue], sizes: Mapping[str, int]) -> Iterator[dict[int, Dims]]:
-    """The constraints to try: first on all values of one shape and sharding together, the largest first; then on each.
+def _decisions(
+    sites: Sequence[ConstrainableValue], sizes: Mapping[str, int], ideas: Mapping[int, Sequence[Dims]]
+) -> Iterator[dict[int, Dims]]:
+    """The constraints to try: ideas; then all values of one shape and sharding together, the largest first; then each.
 
     Every decision for a group is also tried with all other values constrained to the shardings that they have.
     Otherwise a new axis may propagate to values where it does harm: an axis of the sequence into layers whose weights
@@ -114,6 +122,9 @@ def _decisions(sites: Sequence[ConstrainableValue], sizes: Mapping[str, int]) ->
         alike.setdefault((site.shape, site.element, site.dims), []).append(site)
     groups = sorted(alike.values(), key=lambda group: -sum(site.bytes for site in group))
     held = {site.number: site.dims for site in sites if any(site.dims)}
+    for group in groups:
+        for dims in dict.fromkeys(dims for site in group for dims in ideas.get(site.number, ())):
+            yield {site.number: dims for site in group if dims in ideas.get(site.number, ())}
     for decision in _in_turns(groups, sizes):
         yield decision
         yield {**held, **decision}

@@ -142,6 +142,14 @@ class Explorer:
                 self.ended_by = "candidates"
         return bool(self.ended_by)
 
+    def allow(self, more: int) -> None:
+        """Allow more candidates than the limit, unless time has run out."""
+        if self.ended_by != "time":
+            self.limits, self.ended_by = (
+                self.limits._replace(most=max(self.limits.most, len(self.found) + more + 1)),
+                "",
+            )
+
     def score(self, quick: Quick) -> tuple[float, float]:
         """The quantity to minimize: the time, with a penalty where memory does not suffice; then the memory."""
         return score(quick, self.limit)

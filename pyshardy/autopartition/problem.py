@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,6 +71,7 @@ class Problem:
         limit: The bytes of memory that a device may use.
         layers: Empty if no layer is left out. Else per op the number of its stretch of repeated layers, or -1, and the
             number of layers that the op represents.
+        places: Gives the numbers of the values that lines of the source compute, by the line and the shape.
     """
 
     program: Program
@@ -84,3 +85,4 @@ class Problem:
     collectives: CollectiveModel
     limit: float
     layers: Sequence[tuple[int, int]] = ()
+    places: Callable[[], Mapping[Hashable, int]] = dict

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import takewhile
 from math import prod
 from typing import Final, NamedTuple, Protocol
@@ -98,6 +99,29 @@ class Space:
         self.tied = frozenset(output for group in self.groups for output in group.outputs)
         self.classes = _find_classes(self.groups, problem, dims)
         self.class_of = {place: number for number, one in enumerate(self.classes) for place in one.places}
+        self._dims = dims
+
+    def classes_of(self, value: int) -> tuple[int, ...]:
+        """The numbers of the classes of a value's dimensions; -1 for a dimension that no input has.
+
+        Args:
+            value: The number of a value in the problem's program.
+        """
+        numbers = self._numbers
+        return tuple(numbers.get(self._dims.find(value, dim), -1) for dim in range(len(self._shape(value))))
+
+    def _shape(self, value: int) -> tuple[int, ...]:
+        return tuple(self.problem.program.shapes[value] or ())
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """The numbers of classes by the sets of dimensions."""
+        found = {}
+        for number, one in enumerate(self.classes):
+            group, dim = one.places[0]
+            members = (self.problem.inputs[member].value for member in self.groups[group].members)
+            found[self._dims.find(next(value for value in members if value >= 0), dim)] = number
+        return found
 
     @property
     def empty(self) -> Assignment:

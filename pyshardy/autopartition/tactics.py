@@ -15,6 +15,8 @@ from pyshardy.autopartition.symmetry import Symmetry
 _MOST_INPUTS: Final = 4
 _MOST_EARLY: Final = 2
 """The number of classes that are put on the whole mesh before less common tactics."""
+_STORED: Final = ", ZeRO-"
+_NOTHING: Final = "no new shardings"
 NamedAssignments = Iterator[tuple[str, Assignment]]
 
 
@@ -27,8 +29,17 @@ def tactics(space: Space) -> dict[str, Assignment]:
         key = symmetry.key(assignment)
         if key not in seen:
             seen.add(key)
-            found[name] = assignment
+            found[_NOTHING if assignment == space.empty else name] = assignment
     return found
+
+
+def without_storing(name: str) -> str:
+    """The name of a tactic without that of ZeRO, if there is one in it.
+
+    >>> without_storing("data over data+model, ZeRO-3 along model")
+    'data over data+model'
+    """
+    return name.partition(_STORED)[0]
 
 
 class _Tactics:
@@ -36,7 +47,7 @@ class _Tactics:
         self.space, self.batches = space, batch_classes(space)
         self.names = [name for name, _ in space.axes]
         self.styles = list(styles(space))
-        self.titles = (("ZeRO-1", states(space)), ("ZeRO-3", weights(space)))
+        self.titles = ((f"{_STORED}1", states(space)), (f"{_STORED}3", weights(space)))
 
     def all(self) -> NamedAssignments:
         """All tactics, the usual ones first."""
@@ -45,7 +56,7 @@ class _Tactics:
         yield from self._megatron_and_data(plain)
         yield from self._megatron_on_all(self.styles)
         yield from self._sequences()
-        yield "no new shardings", self.space.empty
+        yield _NOTHING, self.space.empty
         yield from self._inputs()
         yield from self._on_whole_mesh(split_classes(self.space)[:_MOST_EARLY])
         yield from self._megatron_alone(plain)
@@ -167,7 +178,7 @@ class _Tactics:
         if not where:
             yield name, base
         for title, groups in self.titles:
-            yield f"{name}, {title}{where}", store_all(self.space, base, axes, groups)
+            yield f"{name}{title}{where}", store_all(self.space, base, axes, groups)
 
 
 def _on_class(space: Space, number: int, base: Assignment, axis: str) -> Assignment:

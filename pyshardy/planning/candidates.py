@@ -13,6 +13,7 @@ from typing import Any
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import Op as CostOp
 from pyshardy.costing.program import Program
@@ -34,6 +35,8 @@ from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.transforms.search_program import short_program
 from pyshardy.transforms.shorten import BETWEEN, MIDDLE, part_of, stretch_counts
 
+CollectiveCounts = Mapping[tuple[str, str], tuple[int, int]]
+"""How many collectives of a kind over some axes a step runs, and the bytes that every device sends for them."""
 ShardingsByPosition = Mapping[int, TensorSharding]
 """The shardings of arguments or results, by position."""
 _DOING = "pricing candidates"
@@ -109,6 +112,29 @@ class LayeredCandidates:
         """
         with pause_gc():
             return brief_estimate(self._program(inputs, outputs), self.topology, self.model, part_of=self._part_of)
+
+    def price_with_collectives(
+        self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
+    ) -> tuple[Brief, CollectiveCounts]:
+        """Time and memory with these shardings, and the collectives by kind and axes, such as "data+model".
+
+        Raises:
+            ShardyError: The shardings do not fit, or the program cannot be partitioned.
+        """
+        with pause_gc():
+            program = self._program(inputs, outputs)
+            return brief_estimate(program, self.topology, self.model, part_of=self._part_of), self._collectives(program)
+
+    def _collectives(self, program: Program) -> CollectiveCounts:
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for one in count_collectives(program):
+            traffic, part = one.op.traffic, self._part_of(one.op)
+            if traffic is not None and traffic.group_size > 1:
+                times = one.times * (1 if part is None else 1 + part.more)
+                axes = "+".join(name.strip('"') for name, _ in traffic.axes) if traffic.axes else "several groups"
+                count, bytes = found.get((traffic.kind, axes), (0, 0))
+                found[traffic.kind, axes] = count + times, bytes + times * traffic.sent_bytes
+        return found
 
     def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Program:
         """The program of one device, with as few layers as the short version."""

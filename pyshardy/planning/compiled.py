@@ -12,7 +12,6 @@ from pyshardy.ir.module import Module
 from pyshardy.planning.constraining import ConstrainedAssignment
 from pyshardy.planning.options import SearchOptions, rank
 from pyshardy.report.plan import THE_PLAN, CompiledRow, PlanRow
-from pyshardy.report.summary import format_bytes
 
 AS_GIVEN = "as it was given"
 """The name of the program with the shardings that the user gave it."""
@@ -69,13 +68,12 @@ def confirmed(rivals: Sequence[Rival], options: SearchOptions, say: Callable[[st
         compiler = speaker or compiler
         found.append((row, rival))
     found.sort(key=lambda pair: (bool(pair[0].refusal), *rank(pair[0])))
-    plans = [(row, rival) for row, rival in found if rival.assignment is not None]
-    row, plan = plans[0] if not plans[0][0].refusal else next(pair for pair in plans if pair[1] is rivals[0])
+    row, plan = found[0] if not found[0][0].refusal else next(pair for pair in found if pair[1] is rivals[0])
     names = {id(rivals[0]): THE_PLAN} if plan is rivals[0] else {
         id(rivals[0]): "the best plan by estimates", id(plan): THE_PLAN
     }  # fmt: skip
     rows = tuple(replace(one, name=names.get(id(rival), rival.row.name)) for one, rival in found)
-    return Confirmed(compiler, plan, rows, tuple(_notes(rows, plan is rivals[0], compiler)))
+    return Confirmed(compiler, plan, rows, tuple(_notes(plan, plan is rivals[0], compiler)))
 
 
 def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:
@@ -97,14 +95,10 @@ def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:
     return row, str(part.answer)
 
 
-def _notes(rows: Sequence[CompiledRow], is_first: bool, compiler: str) -> list[str]:
+def _notes(plan: Rival, is_first: bool, compiler: str) -> list[str]:
     """What the order of the compiler's programs means for the plan."""
-    found = []
-    if not is_first:
-        found.append(f"by estimates another plan is better; by the programs that {compiler} makes, this one is")
-    plan = next(row for row in rows if row.name == THE_PLAN)
-    given = next((row for row in rows if row.name == AS_GIVEN and not row.refusal), None)
-    if given is not None and not plan.refusal and rank(given) < rank(plan):
-        less = f"{format_bytes(given.sent_bytes)} sent instead of {format_bytes(plan.sent_bytes)}"
-        found.append(f"as {compiler} makes it, the program as it was given is better than every plan: {less}")
-    return found
+    if plan.assignment is None:
+        return [f"as {compiler} makes it, the program as it was given is better than every plan: it is the plan"]
+    if is_first:
+        return []
+    return [f"by estimates another plan is better; by the programs that {compiler} makes, this one is"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from pyshardy.autopartition.explore import Explorer
+from pyshardy.autopartition.pricing import Quick
 from pyshardy.autopartition.space import Assignment
 from pyshardy.planning.options import SearchOptions, rank
 from pyshardy.report.plan import PlanRow
@@ -48,16 +49,29 @@ class Known:
             return PlanRow(name, *figures(whole))
         careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
         if careful is not None:
-            fits = careful.bytes <= self.options.limit
-            return PlanRow(name, careful.seconds, careful.bytes, fits, self.is_like_whole)
+            return self.careful_row(name, careful)
         if quick is not None:
             return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False)
         return None
 
-    def front(self) -> Iterator[PlanRow]:
-        """The partitioned or carefully estimated candidates that no other beats in time and memory at once."""
+    def careful_row(self, name: str, careful: Quick) -> PlanRow:
+        """The row of a careful estimate. Where layers repeat, the error that it has for the best plan is taken out."""
+        seconds, bytes = careful.seconds, careful.bytes
+        best = None if self.is_like_whole else self.best()
+        own = None if best is None else self.checker.found.get(best[1])
+        if best is not None and own is not None and own.seconds and own.bytes:
+            seconds, bytes = seconds * best[0].seconds / own.seconds, bytes * best[0].bytes / own.bytes
+        return PlanRow(name, seconds, bytes, bytes <= self.options.limit, self.is_like_whole)
+
+    def front(self, others: Iterable[PlanRow]) -> Iterator[PlanRow]:
+        """The partitioned or carefully estimated candidates that no other beats in time and memory at once.
+
+        Args:
+            others: Further rows, such as the plan and plans of experts with constraints.
+        """
         known = dict.fromkeys([*self.wholes, *self.checker.found])
         rows = [row for row in (self.row_of("", one) for one in known) if row is not None]
+        rows = [*(replace(row, name="") for row in others), *rows]
         least = math.inf
         for row in sorted(rows, key=lambda row: (row.seconds, row.bytes)):
             if row.bytes < least * 0.99:

@@ -19,7 +19,7 @@ from pyshardy.report.plan import CompiledRow, PlanRow
 DOING = "searching for shardings"
 Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
 """Whether to keep shardings, the names of those that are kept, or the shardings to keep by name."""
-MOST_CANDIDATES = 2000
+MOST_CANDIDATES = 800
 
 
 @dataclass(frozen=True)

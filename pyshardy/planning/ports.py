@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pyshardy.autopartition.registry import AxesPerDim, checked_dims
 from pyshardy.autopartition.space import Assignment, Dims, Space
@@ -47,19 +48,41 @@ def pinned(module: Module, specs: Mapping[str, AxesPerDim]) -> tuple[Module, lis
     mesh, found = mesh_to_search(module.root)
     sizes = dict(found.axes)
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
-    given = []
-    alike: dict[tuple[bool, tuple[int, ...], str, Dims], list[str]] = {}
+    given, placed = [], []
     for kind, port, axes in named_ports(inputs, outputs, specs):
         dims = checked_dims(_PINNING, port.name, axes, port.shape, sizes)
         given.append((kind, port, TensorSharding(mesh, [list(names) for names in dims])))
-        alike.setdefault((kind == "res_attrs", port.shape, port.element, dims), []).append(port.name)
+        placed.append(Placed(port, dims, kind == "res_attrs"))
+    return annotate_ports(module, given), port_specs(placed, inputs, outputs)
+
+
+class Placed(NamedTuple):
+    """An input or an output, with its axes."""
+
+    port: InterfaceTensor
+    dims: Dims
+    is_output: bool
+
+
+def port_specs(
+    placed: Iterable[Placed], inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]
+) -> list[PlanSpec]:
+    """The shardings of inputs and outputs, with one name for several where that fits exactly these.
+
+    Args:
+        placed: The inputs and outputs with their axes.
+        inputs: All inputs of the program.
+        outputs: All outputs of the program.
+    """
+    alike: dict[tuple[bool, tuple[int, ...], str, Dims], list[str]] = {}
+    for port, dims, is_output in placed:
+        alike.setdefault((is_output, port.shape, port.element, dims), []).append(port.name)
     names = [port.name for port in (*inputs, *outputs)]
-    rows = [
+    return [
         PlanSpec(name, shape, element, dims, count, is_output)
         for (is_output, shape, element, dims), members in alike.items()
         for name, count in _patterns(members, names)
     ]
-    return annotate_ports(module, given), rows
 
 
 def plan_specs(

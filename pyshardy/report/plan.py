@@ -9,10 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.core.spec import format_spec
-from pyshardy.report.constraints import PlanConstraint, worth
+from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration, without_unpriced
+from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.places import format_place
 from pyshardy.report.printing import Page, rendered
+from pyshardy.report.reasons import PlanReason
 from pyshardy.report.rules import NamedSpec, PlanRule, rules_of
 from pyshardy.report.summary import format_bytes, format_shape
 
@@ -116,21 +118,6 @@ class CompiledRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanReason:
-    """What one decision is worth.
-
-    Attributes:
-        decision: The decision in words.
-        seconds: How much longer a step takes without the decision, by a quicker estimate; negative if it is faster.
-        bytes: How much more memory a device needs without it; negative if it needs less.
-    """
-
-    decision: str
-    seconds: float
-    bytes: float
-
-
-@dataclass(frozen=True, slots=True)
 class PlanSummary:
     """A plan as plain data.
 
@@ -143,7 +130,7 @@ class PlanSummary:
         chosen: The cost of the plan.
         rows: The cost of other ways: the program as it was given, and experts' tactics.
         front: Other candidates; each is the fastest that needs at most its memory.
-        reasons: What the decisions are worth.
+        reasons: For every rule, what the best other sharding costs, and which collectives the rule makes.
         candidates: The number of candidates that the search priced.
         exact: The number of candidates that got a careful estimate.
         seconds: How long the search took.
@@ -155,6 +142,7 @@ class PlanSummary:
         all_tried: The number of all shardings of inputs, if all were tried and none is better; else 0.
         compiler: The compiler that the best plans were confirmed with; empty if none was asked.
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
+        nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
     """
 
     hardware: str
@@ -177,6 +165,7 @@ class PlanSummary:
     all_tried: int = 0
     compiler: str = ""
     compiled: tuple[CompiledRow, ...] = ()
+    nearest: tuple[NearestExpert, ...] = ()
 
     @property
     def rules(self) -> tuple[PlanRule, ...]:
@@ -200,22 +189,18 @@ def plan_tables(found: PlanSummary) -> Page:
     if found.compiled:
         parts += [_compiled(found), *_words(found), ""]
     parts.append(_costs(found))
+    for one in found.nearest:
+        parts += ["", *map(Text, one.lines(found.chosen.seconds, found.chosen.bytes))]
     if found.reasons:
-        parts += ["", Text("the value of every decision (by a quicker estimate without it)", style="bold")]
-        parts += [Text("  " + sentence(reason)) for reason in found.reasons]
+        parts += [
+            "",
+            Text("why: the best other sharding of each rule, and collectives beside whole arrays", style="bold"),
+        ]
+        parts += [Text("  " + sentence) for reason in found.reasons for sentence in reason.sentences]
     if len(found.front) > 1:
         parts += ["", _front(found)]
     parts += [Text(f"note: {note}", style="dim") for note in found.notes]
     return rendered(Group(*parts))
-
-
-def sentence(reason: PlanReason) -> str:
-    """A sentence on the value of a decision.
-
-    >>> sentence(PlanReason("'data' on x", 0.012, -1024.0))
-    "without 'data' on x a step takes 12.0 ms longer, and a device needs 1.0 KiB less"
-    """
-    return f"without {reason.decision} {worth(reason.seconds, reason.bytes)}"
 
 
 def _heading(found: PlanSummary) -> Text:

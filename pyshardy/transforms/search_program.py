@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import partial
 
 from pyshardy.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.core.mesh import Mesh
@@ -23,6 +24,7 @@ from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families
 from pyshardy.transforms.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
+from pyshardy.transforms.source_values import first_values
 
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
@@ -91,7 +93,15 @@ def build_problem(
         collectives=collectives,
         limit=limit,
         layers=layers if families else (),
+        places=partial(_places, short.root, index),
     )
+
+
+def _places(root: Op, index: ProgramIndex) -> dict[Hashable, int]:
+    """The numbers of the first values that expressions of the source compute, by the expression and the shape."""
+    numbers = {id(value): number for number, value in enumerate(index.values) if isinstance(value, Value)}
+    found = first_values(root).items()
+    return {place: numbers[id(value)] for place, value in found if id(value) in numbers}
 
 
 def _parts(main: Op, index: ProgramIndex) -> list[Part | None]:

@@ -278,12 +278,16 @@ def _start(path: Sequence[Span]) -> int:
     return others[-1] + 1 if others else 0
 
 
+def first_values(root: Op) -> dict[tuple[Span, tuple[int, ...]], Value]:
+    """The first value of each expression and shape."""
+    finder = _Finder(ops_in(root))
+    found: dict[tuple[Span, tuple[int, ...]], Value] = {}
+    for span, members in finder.groups.items():
+        for value in [value for number in members for value in finder._leaving(number)]:
+            found.setdefault((span, tuple(value.type.shape or ())), value)
+    return found
+
+
 def first_shardings(root: Op) -> dict[tuple[Span, tuple[int, ...]], TensorSharding | None]:
     """The sharding of the first value of each expression and shape in a propagated program."""
-    finder = _Finder(ops_in(root))
-    found: dict[tuple[Span, tuple[int, ...]], TensorSharding | None] = {}
-    for span, members in finder.groups.items():
-        values = [value for number in members for value in finder._leaving(number)]
-        for value in values:
-            found.setdefault((span, tuple(value.type.shape or ())), get_sharding(value))
-    return found
+    return {place: get_sharding(value) for place, value in first_values(root).items()}

@@ -17,6 +17,7 @@ from search.tiny import TINY
 import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.least import least_seconds
+from pyshardy.costing.topology import make_topology
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.shardings import module_meshes
@@ -70,7 +71,7 @@ def test_constraints_do_not_go_below_the_bound() -> None:
 def test_many_equal_layers_have_the_bound_of_all() -> None:
     module = pyshardy.load(blocks.descent(blocks.loss), *blocks.layers(count=9), mesh=MESH)
     plan = pyshardy.search(module, hardware="h100", budget_s=600, candidates=8, constraints=False)
-    topology = pyshardy.planning.search.make_topology(find_hardware("h100"), tuple(MESH.items()))
+    topology = make_topology(find_hardware("h100"), tuple(MESH.items()))
     assert not LayeredCandidates(module, "mesh", topology).is_exact
     assert plan.bound == pytest.approx(bound_of(module, "h100", 8), rel=1e-12)
 

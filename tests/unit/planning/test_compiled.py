@@ -78,11 +78,21 @@ def test_a_plan_for_which_the_compiler_sends_more_comes_later() -> None:
     )
 
 
-def test_a_given_program_that_is_better_than_every_plan_is_said_to_be() -> None:
+def test_a_given_program_that_is_better_than_every_plan_is_the_plan() -> None:
     found = confirmed([rival(THE_PLAN, REPLICATED), rival(AS_GIVEN, STEP_BY_STEP, is_plan=False)], OPTIONS, said)
-    assert [row.name for row in found.rows] == [AS_GIVEN, THE_PLAN]
+    assert [row.name for row in found.rows] == [THE_PLAN, "the best plan by estimates"]
+    assert found.plan.assignment is None and [row.sent_bytes for row in found.rows] == [0, 896 * 1024]
     (note,) = found.notes
-    assert note.endswith("the program as it was given is better than every plan: 0 B sent instead of 896.0 KiB")
+    assert note.endswith("the program as it was given is better than every plan: it is the plan")
+
+
+def test_no_plan_is_worse_than_the_given_program_as_the_compiler_makes_it() -> None:
+    module = pyshardy.load(PROGRAM).annotate({"arg0": pyshardy.PartitionSpec(["data", "model"])})
+    plan = pyshardy.search(module, compiler="cpu", candidates=10)
+    given = pyshardy.cost(pyshardy.partition(module, compiler="cpu"), "v5p")
+    assert plan.step_seconds <= given.step_seconds
+    again = pyshardy.cost(pyshardy.partition(plan.apply(), compiler="cpu"), "v5p")
+    assert (plan.step_seconds, plan.peak_bytes) == (again.step_seconds, again.peak_bytes)
 
 
 def test_a_plan_that_the_compiler_refuses_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
