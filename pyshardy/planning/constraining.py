@@ -21,6 +21,7 @@ from pyshardy.ir.module import Module
 from pyshardy.planning.candidates import LayeredCandidates, ShardingsByPosition
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.plan import PlanRow
 from pyshardy.results.sharded_program import shard
 from pyshardy.transforms.named_values import NamedValue, with_shardings
 from pyshardy.transforms.search_program import short_program
@@ -122,10 +123,12 @@ class ExpertPlan(NamedTuple):
     Attributes:
         name: The constraints in words.
         found: The shardings and the estimate.
+        row: The estimate of the partitioned program; None if it was not partitioned.
     """
 
     name: str
     found: ConstrainedAssignment
+    row: PlanRow | None = None
 
 
 @dataclass

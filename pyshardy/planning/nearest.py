@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.autopartition.constraints import Constrained
@@ -34,7 +35,7 @@ def nearest_expert(state: SearchState, chosen: Answer) -> NearestExpert | None:
     Returns:
         None if no plan of experts has an estimate.
     """
-    known = [one for one in expert_answers(state) if one.row.is_exact is state.known.is_like_whole]
+    known = [one for one in expert_answers(state) if one.row.is_exact or not state.known.is_like_whole]
     best = min(known, key=lambda one: (*_distance(state.space, one.answer, chosen), rank(one.row)), default=None)
     if best is None:
         return None
@@ -58,7 +59,8 @@ def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
         answer, quick = plan.found
         if first(answer.assignment) in names:
             name = f"{names[first(answer.assignment)]}; {plan.name}"
-            yield NamedAnswer(answer, state.known.careful_row(name, quick))
+            row = state.known.careful_row(name, quick) if plan.row is None else replace(plan.row, name=name)
+            yield NamedAnswer(answer, row)
 
 
 def _distance(space: Space, one: Answer, other: Answer) -> tuple[int, int]:
@@ -93,11 +95,15 @@ def _names(names: list[str]) -> str:
 
 def _changed_values(state: SearchState, expert: Answer, plan: Answer) -> Iterator[str]:
     here, there = plan.constraints, expert.constraints
+    found: dict[str, int] = {}
     for place in sorted({*here, *there}):
         if here.get(place) != there.get(place):
             value, name = state.values[place]
             one, other = _constraint(here, place), _constraint(there, place)
-            yield f"{value_text(name, value.function)}: {one} instead of {other}"
+            text = f"{value_text(name, value.function)}: {one} instead of {other}"
+            found[text] = found.get(text, 0) + 1
+    for text, count in found.items():
+        yield text if count == 1 else f"{text}, {count} times"
 
 
 def _constraint(constrained: Constrained, place: int) -> str:

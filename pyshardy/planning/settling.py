@@ -7,7 +7,7 @@ import time
 from pyshardy.autopartition.registry import Answer
 from pyshardy.planning.constraining import ConstrainedAssignment
 from pyshardy.planning.given import given_row
-from pyshardy.planning.options import rank
+from pyshardy.planning.options import gains, rank
 from pyshardy.planning.proof import is_better
 from pyshardy.planning.reasons import better_sharding
 from pyshardy.planning.state import SearchState
@@ -39,6 +39,7 @@ def settle(state: SearchState) -> None:
         return
     _look_at_tactics(state)
     _partition(state)
+    _partition_experts(state)
     plain = state.known.best()
     if state.constrained is not None and plain is not None and not is_better_plan(state.constrained[0], plain[0]):
         state.constrained, state.constraints = None, ()
@@ -83,6 +84,20 @@ def _partition(state: SearchState) -> None:
             tries += 1
 
 
+def _partition_experts(state: SearchState) -> None:
+    """Partition the plans of experts with constraints that look better than the plan by careful estimates."""
+    tries = 0
+    for at, plan in sorted(
+        enumerate(state.experts), key=lambda pair: rank(state.known.careful_row("", pair[1].found.quick))
+    ):
+        best = best_row(state)
+        if best is None or tries >= _MOST_WHOLE or state.known.is_like_whole:
+            return
+        if is_better_plan(state.known.careful_row("", plan.found.quick), best):
+            state.experts[at] = plan._replace(row=_priced(state, plan.found))
+            tries += 1
+
+
 def _improve(state: SearchState) -> None:
     """Price the best other shardings of every rule, and take what is better, until nothing is."""
     for _ in range(_MOST_ROUNDS):
@@ -109,12 +124,15 @@ def _taken(state: SearchState, answer: Answer) -> bool:
     if not answer.constraints:
         row = state.whole(state.explorer.symmetry.first(answer.assignment))
         return row is not None and rank(row) < rank(before)
-    quick, constraining = state.price(answer), state.constraining
-    if quick is None or constraining is None:
-        return False
-    row = state.options.row("", constraining.module_of(answer))
-    if row is None or rank(row) >= rank(before):
-        return False
-    found = ConstrainedAssignment(answer, quick)
-    state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
-    return True
+    quick = state.price(answer)
+    row = None if quick is None else _priced(state, ConstrainedAssignment(answer, quick))
+    return row is not None and gains(row, before)
+
+
+def _priced(state: SearchState, found: ConstrainedAssignment) -> PlanRow | None:
+    """The estimate of a partitioned plan with constraints. If it gains enough, it is the best plan."""
+    before, constraining = best_row(state), state.constraining
+    row = None if constraining is None else state.options.row("", constraining.module_of(found.answer))
+    if row is not None and constraining is not None and before is not None and gains(row, before):
+        state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
+    return row

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
+from pyshardy.autopartition.pricing import Quick
+from pyshardy.autopartition.registry import Answer
 from pyshardy.planning.compiled import AS_GIVEN
-from pyshardy.planning.settling import is_better_plan
+from pyshardy.planning.constraining import ConstrainedAssignment, ExpertPlan
+from pyshardy.planning.settling import _partition_experts, is_better_plan
 from pyshardy.report.plan import PlanRow, PlanSummary
 from pyshardy.results.plan import load_plan
 
@@ -85,3 +89,35 @@ def test_without_keeping_a_better_plan_is_found() -> None:
 def test_the_comparison_sees_a_better_row() -> None:
     found = pyshardy.search(loaded(), hardware="v5e", candidates=8).summary
     assert better_rows(replace(found, chosen=replace(found.chosen, seconds=100 * found.chosen.seconds)))
+
+
+class Looks:
+    """A state of a search in which the plans of experts look better than the plan, which takes a second."""
+
+    def __init__(self, *wholes: float, is_like_whole: bool = False) -> None:
+        self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
+        found = [ConstrainedAssignment(Answer((), {at: ()}), Quick(0.5, 1.0)) for at in range(len(wholes))]
+        self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
+        self.known = SimpleNamespace(
+            is_like_whole=is_like_whole,
+            best=lambda: (self.plan, ()),
+            careful_row=lambda name, quick: PlanRow(name, quick.seconds, quick.bytes, True, False),
+        )
+        self.constraining = SimpleNamespace(
+            module_of=lambda answer: wholes[next(iter(answer.constraints))], plan_constraints=lambda found: (found,)
+        )
+        self.options = SimpleNamespace(row=lambda name, seconds: PlanRow(name, seconds, 1.0, True, True))
+
+
+def test_plans_of_experts_that_look_better_are_partitioned() -> None:
+    state = Looks(1.1, 0.999, 0.8)
+    _partition_experts(state)
+    assert [one.row.seconds for one in state.experts if one.row is not None] == [1.1, 0.999, 0.8]
+    assert state.constrained is not None and state.constrained[0].seconds == 0.8  # 0.999 gains too little
+    assert state.constraints == (state.experts[2].found,)
+
+
+def test_exact_estimates_are_not_made_again() -> None:
+    state = Looks(0.8, is_like_whole=True)
+    _partition_experts(state)
+    assert state.constrained is None and state.experts[0].row is None
