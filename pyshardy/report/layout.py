@@ -15,6 +15,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 _GAP = "  "
+_MOST_TRIES = 3
+"""How often a table is fitted again because sums made it too wide."""
 _LEAST_WRAPPED = 16
 """The smallest width of a wrapped column."""
 _MOST_LINES = 3
@@ -107,7 +109,7 @@ class Table:
         if not self.rows:
             return []
         table = _without_empty(self)
-        fit = _best_fit(table, width).added_up()
+        fit = _added_up(table, width)
         if not self.title:
             return list(fit.lines())
         title = Text(self.title, style="bold")
@@ -164,6 +166,17 @@ def _without_empty(table: Table) -> Table:
     ]
     rows = [tuple(row[index] for index in kept) for row in table.rows]
     return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows)
+
+
+def _added_up(table: Table, width: int) -> _Fit:
+    """The first fit whose rows that look the same are one; sums may be wider than what they add up."""
+    fit, room = _best_fit(table, width).added_up(), width
+    for _ in range(_MOST_TRIES):
+        if fit.total <= width:
+            break
+        room -= fit.total - width
+        fit = _best_fit(table, room).added_up()
+    return fit
 
 
 def _best_fit(table: Table, width: int) -> _Fit:

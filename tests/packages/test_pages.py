@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,15 +24,6 @@ def grouped() -> list[tuple[str, list[executed.Block]]]:
     """The blocks that run together, with the name of their page."""
     pages = [(path.name, path.read_text()) for path in sorted(FOLDER.rglob("*.md"))]
     return [(name, group) for name, text in pages for group in executed.groups(text, packages=True)]
-
-
-@pytest.fixture(autouse=True)
-def variables_of_packages() -> Iterator[None]:
-    """Take back what packages set when they are imported, and what the page of keras sets."""
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
 
 
 def skip_without(code: str) -> None:

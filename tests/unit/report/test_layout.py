@@ -160,6 +160,19 @@ def test_rows_that_look_the_same_are_added_up() -> None:
     assert printed(table, 20) == ["kind    bytes", "──────  ─────", "sum       9 B", "gather    7 B"]
 
 
+def test_sums_that_are_wider_than_their_parts_leave_room() -> None:
+    columns = (
+        Column("kind"),
+        Column("", total=lambda count: f"×{count:.0f}"),
+        Column("source", 1),
+    )
+    table = Table("", columns, [(Cell("sum"), Cell("×50", amount=50), Cell("model.py:7")) for _ in range(3)])
+    for width in range(22, 14, -1):
+        lines = [str(line) for line in table.lines(width)]
+        assert max(map(len, lines)) <= width and "×150" in lines[-1]
+        assert ("model.py:7" in lines[-1]) is (width >= len("sum   ×150  model.py:7"))
+
+
 def test_a_cell_without_an_amount_is_not_added_up() -> None:
     columns = (Column("kind"), Column("", total=lambda count: f"×{count:.0f}"))
     rows = [
