@@ -142,6 +142,24 @@ def test_search_finds_and_selecting_explains(browser: Browser, mlp: Path) -> Non
     assert browser.run("return document.querySelectorAll('#panel .picture .block').length") == 2
 
 
+def test_search_folds_layers(browser: Browser, large: Callable[[int], Path]) -> None:
+    browser.open(large(24))
+    browser.run("location.hash = '#0/program'")
+    browser.wait("document.getElementById('search')")
+    browser.run("document.getElementById('search').focus()")
+    browser.call("Input.insertText", text="params wq")
+    browser.wait("document.querySelector('#found button.times')")
+    rows = browser.run("return [...document.querySelectorAll('#found > div > ul > li')].map((row) => row.innerText)")
+    assert len(rows) == 1 and "×24" in rows[0] and "[*]['wq']" in rows[0]
+    status = browser.run("return document.querySelector('[role=status]').textContent")
+    assert status == "24 values found in 1 row"
+    browser.run("document.querySelector('#found button.times').click()")
+    names = browser.run("return [...document.querySelectorAll('#found li li a')].map((link) => link.innerText)")
+    assert len(names) == 24 and "[0]" in names[0] and "[23]" in names[23]
+    browser.run("document.querySelector('#found button.times').click()")
+    assert browser.run("return document.querySelectorAll('#found li li').length") == 0
+
+
 def test_filters(browser: Browser, mlp: Path) -> None:
     browser.open(mlp)
     found = browser.run("""
@@ -194,6 +212,20 @@ def test_the_film_ends_with_what_was_found(browser: Browser, mlp: Path) -> None:
       return [found, last]""")
     assert counts[0] == sorted(counts[0]) and counts[0][0] == 2
     assert counts[0][-1] == counts[1] == 9
+
+
+def test_a_cell_of_the_film_says_what_it_is(browser: Browser, mlp: Path) -> None:
+    browser.open(mlp)
+    browser.run("location.hash = '#0/film'")
+    browser.wait("document.querySelector('canvas.film') && document.querySelector('canvas.film').width > 300")
+    said = browser.run("""
+      const canvas = document.querySelector("canvas.film"), box = canvas.getBoundingClientRect(), label = document.querySelector(".label");
+      const point = (x, y) => { canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y })); return label.innerText; };
+      const found = [label.innerText, point(3, 3)];
+      canvas.dispatchEvent(new PointerEvent("pointerleave"));
+      return [...found, label.innerText]""")
+    assert said[0] == said[2] == "Point at a cell for its name."
+    assert said[1].startswith("x f32[") and said[1].endswith(": on data by then")
 
 
 def test_two_results_side_by_side(browser: Browser, tmp_path: Path) -> None:

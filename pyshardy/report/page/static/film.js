@@ -1,5 +1,7 @@
 /* The propagation as a film: a cell per value in program order, coloured by the axes that it has by then. */
 
+const POINT = "Point at a cell for its name.";
+
 class Film {
   constructor(program) {
     this.program = program;
@@ -8,7 +10,9 @@ class Film {
     this.timer = null;
     this.values = this.shown();
     this.places = new Map(this.values.map((value, at) => [value, at]));
-    this.canvas = el("canvas", { class: "film", role: "img", "aria-label": "every value as a cell, coloured by its axes", onclick: (event) => this.click(event) });
+    this.canvas = el("canvas", { class: "film", role: "img", "aria-label": "every value as a cell, coloured by its axes", onclick: (event) => this.click(event),
+      onpointermove: (event) => this.point(event), onpointerleave: () => { this.label.textContent = POINT; } });
+    this.label = el("p", { class: "quiet label" }, POINT);
     this.range = el("input", { type: "range", min: 0, max: this.moves.length, value: this.at, "aria-label": "moves of propagation", oninput: () => this.show(Number(this.range.value)) });
     this.said = el("p", { class: "said" });
     this.counts = el("p", { class: "counts" });
@@ -32,7 +36,7 @@ class Film {
     const section = card("How shardings spread",
       el("p", { class: "quiet" }, "Every cell is a value, in the order of the program; its colours are the mesh axes that it has by then. Propagation goes in rounds, by user priority and then by kinds of ops. Select a cell to see why."),
       el("div", { class: "controls" }, this.play, this.range), el("div", { class: "controls rounds" }, buttons),
-      this.said, this.counts, this.canvas, el("h3", {}, "The last moves"), this.last);
+      this.said, this.counts, this.canvas, this.label, el("h3", {}, "The last moves"), this.last);
     section.classList.add("wide");
     requestAnimationFrame(() => this.show(this.at));
     window.addEventListener("themechange", () => this.paint());
@@ -112,11 +116,24 @@ class Film {
     });
   }
 
-  click(event) {
+  /* The value of the cell where a pointer is. */
+  valueAt(event) {
     const box = this.canvas.getBoundingClientRect();
     const column = Math.floor((event.clientX - box.left) / this.side);
     const value = this.values[Math.floor((event.clientY - box.top) / this.side) * this.columns + column];
-    if (value !== undefined && column < this.columns) location.hash = `#${this.program.number}/v${value}`;
+    return column < this.columns ? value : undefined;
+  }
+
+  click(event) {
+    const value = this.valueAt(event);
+    if (value !== undefined) location.hash = `#${this.program.number}/v${value}`;
+  }
+
+  point(event) {
+    const value = this.valueAt(event);
+    if (value === undefined) { this.label.textContent = POINT; return; }
+    const axes = [...(this.state.get(value) || [])];
+    this.label.replaceChildren(...rich(this.program.valueName(value)), ` ${this.program.typeText(value)}: ${axes.length ? `on ${axes.join(", ")}` : "whole"} by then`);
   }
 
   toggle() {

@@ -36,8 +36,9 @@ function programView(program) {
     if (!isOn) { count.textContent = ""; return; }
     search = search || new Search(program);
     const all = search.find(text.value, axis.value, kind.value);
-    count.textContent = counted(all.length, "value") + " found";
-    found.replaceChildren(resultsList(program, all));
+    const rows = foldedResults(program, all);
+    count.textContent = counted(all.length, "value") + " found" + (rows.length < all.length ? ` in ${counted(rows.length, "row")}` : "");
+    found.replaceChildren(resultsList(program, rows));
   };
   const later = () => { clearTimeout(timer); timer = setTimeout(find, 80); };
   const view = el("div", { class: "split" },

@@ -208,8 +208,34 @@ class Search {
   }
 }
 
-function resultsList(program, found) {
-  return listOf(found, ({ value, op }) => el("li", {},
-    valueLink(program, value, rich(op < 0 ? `\`${program.texts[program.portNames.get(value)]}\`` : program.opText(op))),
-    op < 0 ? "" : program.turn(value), " ", el("span", { class: "type" }, program.typeText(value)), " ", shardingChips(program, program.tensor(value))), "ul", { class: "found" }, 100);
+/* What was found, with values that differ only in numbers, such as those of layers, in one row each. */
+function foldedResults(program, found) {
+  const rows = new Map();
+  for (const one of found) {
+    const name = one.op < 0 ? program.texts[program.portNames.get(one.value)] : program.opText(one.op);
+    const key = [general(name), one.op < 0, program.turn(one.value), program.typeText(one.value), program.stories.shardingText(one.value)].join("|");
+    if (!rows.has(key)) rows.set(key, { names: [], found: [] });
+    rows.get(key).names.push(name);
+    rows.get(key).found.push(one);
+  }
+  return [...rows.values()];
+}
+
+function resultsList(program, rows) {
+  const item = ({ value, op }, name) => [
+    valueLink(program, value, rich(op < 0 ? `\`${name}\`` : name)), op < 0 ? "" : program.turn(value), " ",
+    el("span", { class: "type" }, program.typeText(value)), " ", shardingChips(program, program.tensor(value))];
+  const all = (row) => listOf(row.found, (one, at) => el("li", {}, item(one, row.names[at])), "ul", {}, 50);
+  return listOf(rows, (row) => {
+    if (row.found.length === 1) return el("li", {}, item(row.found[0], row.names[0]));
+    const box = el("li", {}, item(row.found[0], common(row.names)), " ");
+    const times = el("button", { type: "button", class: "times", "aria-expanded": "false", onclick: () => {
+      const isOpen = times.getAttribute("aria-expanded") === "true";
+      times.setAttribute("aria-expanded", String(!isOpen));
+      if (isOpen) box.lastChild.remove();
+      else box.append(all(row));
+    } }, `×${row.found.length}`);
+    box.append(times);
+    return box;
+  }, "ul", { class: "found" }, 100);
 }
