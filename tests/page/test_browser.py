@@ -221,11 +221,20 @@ def test_a_cell_of_the_film_says_what_it_is(browser: Browser, mlp: Path) -> None
     said = browser.run("""
       const canvas = document.querySelector("canvas.film"), box = canvas.getBoundingClientRect(), label = document.querySelector(".label");
       const point = (x, y) => { canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + x, clientY: box.top + y })); return label.innerText; };
-      const found = [label.innerText, point(3, 3)];
+      const found = [label.innerText, point(3, 3), point(2 * 16 + 3, 3)], range = document.querySelector("input[type=range]");
+      range.value = 0;
+      range.dispatchEvent(new Event("input"));
+      found.push(label.innerText, document.querySelector(".said").innerText);
+      range.value = range.max;
+      range.dispatchEvent(new Event("input"));
+      found.push(document.querySelector(".said").innerText);
       canvas.dispatchEvent(new PointerEvent("pointerleave"));
       return [...found, label.innerText]""")
-    assert said[0] == said[2] == "Point at a cell for its name."
+    assert said[0] == said[-1] == "Point at a cell for its name."
     assert said[1].startswith("x f32[") and said[1].endswith(": on data by then")
+    assert said[2].startswith("params['w2'] f32[") and said[2].endswith(": on model by then")
+    assert said[3].startswith("params['w2'] f32[") and said[3].endswith(": whole by then")
+    assert said[4].endswith("as annotated, before propagation") and "op priority" in said[5]
 
 
 def test_two_results_side_by_side(browser: Browser, tmp_path: Path) -> None:

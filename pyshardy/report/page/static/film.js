@@ -11,7 +11,7 @@ class Film {
     this.values = this.shown();
     this.places = new Map(this.values.map((value, at) => [value, at]));
     this.canvas = el("canvas", { class: "film", role: "img", "aria-label": "every value as a cell, coloured by its axes", onclick: (event) => this.click(event),
-      onpointermove: (event) => this.point(event), onpointerleave: () => { this.label.textContent = POINT; } });
+      onpointermove: (event) => this.point(event), onpointerleave: () => this.tell(undefined) });
     this.label = el("p", { class: "quiet label" }, POINT);
     this.range = el("input", { type: "range", min: 0, max: this.moves.length, value: this.at, "aria-label": "moves of propagation", oninput: () => this.show(Number(this.range.value)) });
     this.said = el("p", { class: "said" });
@@ -72,7 +72,9 @@ class Film {
     this.state = this.axesAt(at);
     const program = this.program;
     const round = at ? this.moves[at - 1][10] : -1;
-    const name = round < 0 ? "as annotated, before propagation" : `round ${round + 1} of ${program.stories.rounds.length}`;
+    const [user, op, strategy] = round < 0 ? [] : program.stories.rounds[round];
+    const name = round < 0 ? "as annotated, before propagation"
+      : `round ${round + 1} of ${program.stories.rounds.length}, user priority ${user}, op priority ${op}, ${strategy}`;
     this.said.textContent = `${at.toLocaleString("en")} of ${counted(this.moves.length, "move")}: ${name}`;
     const counts = new Map(program.meshAxes.map((axis) => [axis, 0]));
     for (const axes of this.state.values()) for (const axis of axes) counts.set(axis, (counts.get(axis) || 0) + 1);
@@ -81,6 +83,7 @@ class Film {
       const [target, , axis, , , source, , op, first] = move;
       return el("li", {}, axisChip(program, program.axes[axis][0], shortAxis(program.axes[axis])), " ", sentence(program, pieces(program, first, [], { target, source, op })));
     })));
+    this.tell(this.pointed);
     this.paint();
   }
 
@@ -130,7 +133,12 @@ class Film {
   }
 
   point(event) {
-    const value = this.valueAt(event);
+    this.tell(this.valueAt(event));
+  }
+
+  /* What the cell of a value is, and its axes by the move that is shown. */
+  tell(value) {
+    this.pointed = value;
     if (value === undefined) { this.label.textContent = POINT; return; }
     const axes = [...(this.state.get(value) || [])];
     this.label.replaceChildren(...rich(this.program.valueName(value)), ` ${this.program.typeText(value)}: ${axes.length ? `on ${axes.join(", ")}` : "whole"} by then`);
