@@ -99,7 +99,9 @@ def _partition(module: Module, source: str, options: Any, partitioning: Any) -> 
 def _names(sources: list[str]) -> list[str]:
     """The names of files, shortened as far as they still differ."""
     short = ["standard input" if name == STANDARD_INPUT else os.path.basename(name) or name for name in sources]
-    return short if len(set(short)) == len(short) else sources
+    if len(set(short)) == len(short):
+        return short
+    return sources if len(set(sources)) == len(sources) else [f"{name} ({at})" for at, name in enumerate(short, 1)]
 
 
 def _diagnosis(result: Any, arguments: argparse.Namespace) -> Diagnosis | None:

@@ -303,6 +303,7 @@ class ProgramResult(ABC):
         path: str | Path,
         *,
         compare: ProgramResult | None = None,
+        names: tuple[str, str] | None = None,
         format: PageFormat | str = "html",
         hints: bool = True,
     ) -> None:
@@ -311,11 +312,12 @@ class ProgramResult(ABC):
         Args:
             path: The file.
             compare: Another result, such as that of other annotations, to show beside this one.
+            names: What to call the two, such as `("today", "with FSDP")`; by default the names of their programs.
             format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
             hints: Whether to look for annotations that make the program send less, which partitions it a few times.
 
         Raises:
-            UsageError: The format is unknown, or the file cannot be written.
+            UsageError: The format is unknown, the names are not two different ones, or the file cannot be written.
             ShardyError: A program cannot be partitioned.
 
         >>> import pathlib, tempfile
@@ -338,7 +340,12 @@ class ProgramResult(ABC):
         if not isinstance(compare, (ProgramResult, NoneType)):
             needed = "another result of propagate or partition"
             raise UsageError("writing a report", got=f"{named_type(compare)} to compare with", needed=needed)
-        write_whole(path, report_bytes([self] if compare is None else [self, compare], format, hints=hints))
+        results = [self] if compare is None else [self, compare]
+        are_two = isinstance(names, tuple) and len(names) == 2 == len({name for name in names if isinstance(name, str)})
+        if names is not None and (compare is None or not are_two):
+            needed = "two different names" if compare is not None else "`compare`, another result, for the second name"
+            raise UsageError("writing a report", got=f"the names {names!r}", needed=needed)
+        write_whole(path, report_bytes(results, format, names=names or (), hints=hints))
 
     def __str__(self) -> str:
         return printed(self.tables())

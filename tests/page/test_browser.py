@@ -241,11 +241,16 @@ def test_two_results_side_by_side(browser: Browser, tmp_path: Path) -> None:
     module = pyshardy.load(MLP)
     first = pyshardy.propagate(module, trace=True)
     second = pyshardy.propagate(module.annotate({"params['w1']": "None,None"}), trace=True)
-    first.report(tmp_path / "page.html", compare=second, hints=False)
+    first.report(tmp_path / "page.html", compare=second, names=("today", "w1 whole"), hints=False)
     browser.open(tmp_path / "page.html")
     browser.run("location.hash = '#0/compare'")
     browser.wait("document.querySelector('[aria-selected=true]').dataset.tab === 'compare'")
     text = browser.run("return document.getElementById('main').innerText")
+    assert "\ttoday\tw1 whole\tchange" in text
+    assert browser.run("return [...document.querySelectorAll('#results button')].map((one) => one.innerText)") == [
+        "today",
+        "w1 whole",
+    ]
     assert "66.0 KiB" in text and "130.0 KiB" in text
     assert "params['w1']" in text and "params['w2']" in text
     browser.run("document.querySelectorAll('#results button')[1].click(); location.hash = '#1/overview'")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,15 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         result.report(tmp_path / "a.pdf", format="pdf")
     with pytest.raises(UsageError, match="got no such file or directory, needed a place that can be written to"):
         result.report(tmp_path / "none" / "a.html")
+
+
+@pytest.mark.parametrize("names", [("today",), ("today", "today"), ("a", "b", "c"), "ab", 3, (1, 2)])
+def test_two_results_have_two_names(names: Any, tmp_path: Path) -> None:
+    result = pyshardy.propagate("func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> { return %a : tensor<8xf32> }")
+    with pytest.raises(UsageError, match="needed two different names"):
+        result.report(tmp_path / "a.html", compare=result, names=names)
+    with pytest.raises(UsageError, match="needed `compare`, another result, for the second name"):
+        result.report(tmp_path / "a.html", names=("today", "tomorrow"))
+    assert not list(tmp_path.iterdir())
+    result.report(tmp_path / "a.json", compare=result, names=("today", "tomorrow"), format="json", hints=False)
+    assert '"today"' in (tmp_path / "a.json").read_text() and '"tomorrow"' in (tmp_path / "a.json").read_text()
