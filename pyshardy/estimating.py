@@ -13,7 +13,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.estimate import Estimate, estimate_launches
+from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.places import By, PlaceCost, costs_by
@@ -177,7 +177,7 @@ def cost(
         chip = chip or find_hardware(chip_of(part))
         topology = make_topology(chip, described.mesh_axes, networks, shape)
         launches = launches_of(described, topology, model)
-        return Cost(estimate_launches(launches), part, part.warnings, part.speaker, launches)
+        return Cost(estimate(launches), part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:

@@ -8,14 +8,13 @@ from math import log2
 from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.counting import Counted, count_collectives
 from pyshardy.costing.donation import donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.launches import Launches, launches_of
+from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
-from pyshardy.costing.program import Op, Program, SourceLine, Traffic
+from pyshardy.costing.program import Op, SourceLine, Traffic
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
 from pyshardy.costing.schedule import Totals
 from pyshardy.costing.topology import Topology
@@ -160,25 +159,12 @@ class Estimate:
         }
 
 
-def estimate(
-    program: Program,
-    topology: Topology,
-    model: CollectiveModel = CollectiveModel.FORMULA,
-    compiler: Compiler | None = None,
-) -> Estimate:
+def estimate(launches: Launches) -> Estimate:
     """Estimate the cost of one run of a program.
 
     Args:
-        program: The program of one device.
-        topology: The chip, and the networks of the mesh axes.
-        model: The model of collectives.
-        compiler: What the compiler does; by default, the compiler that is assumed for the chip.
+        launches: The kernels of the program.
     """
-    return estimate_launches(launches_of(program, topology, model, compiler))
-
-
-def estimate_launches(launches: Launches) -> Estimate:
-    """Estimate the cost of one run of a program whose kernels are known."""
     program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
     totals = launches.scheduler().block(block)

@@ -92,9 +92,7 @@ def _freeing(
 
     done = [False] * len(kernels)
     found: list[Kernel] = []
-    ready: list[int] = []
-
-    def run(first: int) -> None:
+    for first in range(len(kernels)):
         heap = [first]
         while heap:
             index = heapq.heappop(heap)
@@ -102,20 +100,15 @@ def _freeing(
                 continue
             done[index] = True
             found.append(kernels[index])
+            ready = []
             for value in kernels[index].reads:
                 uses[value] -= 1
-                if uses[value] == 1:
-                    ready.extend(one for one in readers[value] if not done[one] and not waits[one])
+                if uses[value] == 1:  # its last reader now frees it
+                    ready += [one for one in readers[value] if not waits[one]]
             for user in users[index]:
                 waits[user] -= 1
-                if not waits[user]:
-                    ready.append(user)
+                ready += [] if waits[user] else [user]
             for one in ready:
                 if not done[one] and is_free(one):
                     heapq.heappush(heap, one)
-            ready.clear()
-
-    for index in range(len(kernels)):
-        if not done[index]:
-            run(index)
     return found

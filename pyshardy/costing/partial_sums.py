@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
-
-from pyshardy.costing.program import Block, Op, Program
+from pyshardy.costing.program import Block, Op, Program, uses_of, with_blocks
 
 _ALL_REDUCE, _ADD = "stablehlo.all_reduce", "stablehlo.add"
 
@@ -19,16 +15,12 @@ def with_added_partial_sums(program: Program) -> Program:
     Args:
         program: The program of one device.
     """
-    functions = tuple([_block(block) for block in program.functions])
-    return program if functions == program.functions else replace(program, functions=functions)
+    return with_blocks(program, _block)
 
 
 def _block(block: Block) -> Block:
-    ops = [
-        op._replace(regions=tuple([_block(region) for region in op.regions])) if op.regions else op for op in block.ops
-    ]
-    uses = Counter(value for op in ops for value in read_by(op))
-    uses.update(block.results)
+    ops = block.ops
+    uses = uses_of(block)
     sums: dict[int, Op] = {}
     found: dict[int, Op] = {}  # by the position of what is kept, in order
     at: dict[int, int] = {}
@@ -55,12 +47,3 @@ def _key(op: Op) -> object:
     traffic = op.traffic
     is_sum = op.kind.fact("body") == (_ADD,)
     return (traffic.mesh, traffic.axes, traffic.group_size, op.kind) if is_sum else None
-
-
-def read_by(op: Op) -> Iterator[int]:
-    """The values that an op reads, with those that its regions use."""
-    yield from op.operands
-    for region in op.regions:
-        for inner in region.ops:
-            yield from read_by(inner)
-        yield from region.results

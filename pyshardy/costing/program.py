@@ -6,8 +6,9 @@ rounds of a loop, the program has one copy of the function for each.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import NamedTuple, Protocol
 
@@ -226,3 +227,30 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for region in op.regions:
             yield from walk(region)
+
+
+def with_blocks(program: Program, change: Callable[[Block], Block]) -> Program:
+    """A program whose blocks are changed, inner ones first; the same program if none changes."""
+
+    def changed(block: Block) -> Block:
+        ops = [op._replace(regions=tuple(map(changed, op.regions))) if op.regions else op for op in block.ops]
+        return change(block._replace(ops=tuple(ops)))
+
+    functions = tuple(map(changed, program.functions))
+    return program if functions == program.functions else replace(program, functions=functions)
+
+
+def uses_of(block: Block) -> Counter[int]:
+    """How often the ops of a block, those inside of them, and its results use each value."""
+    uses = Counter(value for op in block.ops for value in _read_by(op))
+    uses.update(block.results)
+    return uses
+
+
+def _read_by(op: Op) -> Iterator[int]:
+    """The values that an op reads, with those that its regions use."""
+    yield from op.operands
+    for region in op.regions:
+        for inner in region.ops:
+            yield from _read_by(inner)
+        yield from region.results

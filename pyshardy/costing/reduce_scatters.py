@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
-from pyshardy.costing.partial_sums import read_by
-from pyshardy.costing.program import Block, Kind, Op, Program
+from pyshardy.costing.program import Block, Kind, Op, Program, uses_of, with_blocks
 
 _ALL_REDUCE, _REDUCE_SCATTER = "stablehlo.all_reduce", "stablehlo.reduce_scatter"
 _SLICE, _CONSTANT = "stablehlo.dynamic_slice", "stablehlo.constant"
@@ -18,19 +16,15 @@ def with_reduce_scatters(program: Program) -> Program:
     Args:
         program: The program of one device.
     """
-    functions = tuple([_block(block) for block in program.functions])
-    return program if functions == program.functions else replace(program, functions=functions)
+    return with_blocks(program, _block)
 
 
 def _block(block: Block) -> Block:
-    ops = [
-        op._replace(regions=tuple([_block(region) for region in op.regions])) if op.regions else op for op in block.ops
-    ]
+    ops = block.ops
     sums = {op.results[0]: op for op in ops if op.kind.name == _ALL_REDUCE and op.traffic and len(op.results) == 1}
     if not sums:
-        return block._replace(ops=tuple(ops))
-    uses = Counter(value for op in ops for value in read_by(op))
-    uses.update(block.results)
+        return block
+    uses = uses_of(block)
     fixed = {value for op in ops if op.kind.name == _CONSTANT for value in op.results}
     parts = {
         op.operands[0]: op

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.memory import Planner
 from pyshardy.costing.peak import fixed_bytes
 from pyshardy.costing.program import OpOrigin
-from pyshardy.costing.schedule import COMPUTE, Scheduler
+from pyshardy.costing.schedule import COMPUTE, Scheduler, Task
 
 
 class Span(NamedTuple):
@@ -68,8 +68,9 @@ def timeline(launches: Launches) -> Timeline:
         launches: The kernels of the program.
     """
     scheduler = launches.scheduler()
-    spans = list(_spans(launches.block, scheduler, 0.0))
-    starts = {kernel.writes: start for kernel, _, start in scheduler.started(launches.block)}
+    started = scheduler.started(launches.block)
+    spans = _spans(started, scheduler, 0.0)
+    starts = {kernel.writes: start for kernel, _, start in started}
     plan = Planner(launches.flat, launches.compiler).main(launches.block, launches.program.inputs)
     base = sum(fixed_bytes(launches.program, launches.flat, launches.block))
     held = [(starts[kernel.writes], base + held) for kernel, held in zip(plan.kernels, plan.held)]
@@ -82,8 +83,8 @@ def timeline(launches: Launches) -> Timeline:
     )
 
 
-def _spans(block: Kernels, scheduler: Scheduler, begin: float) -> Iterator[Span]:
-    for kernel, task, start in scheduler.started(block):
+def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, begin: float) -> Iterator[Span]:
+    for kernel, task, start in started:
         if not task.seconds:
             continue
         op = kernel.root
@@ -93,11 +94,10 @@ def _spans(block: Kernels, scheduler: Scheduler, begin: float) -> Iterator[Span]
             if op.is_loop:
                 if rounds:
                     first = begin + start + scheduler.seconds(kernel.inner[0])[0]
-                    yield from _spans(kernel.inner[1], scheduler, first)
+                    yield from _spans(scheduler.started(kernel.inner[1]), scheduler, first)
             else:
-                yield from _spans(
-                    max(kernel.inner, key=lambda one: scheduler.seconds(one)[0]), scheduler, begin + start
-                )
+                slowest = max(kernel.inner, key=lambda one: scheduler.seconds(one)[0])
+                yield from _spans(scheduler.started(slowest), scheduler, begin + start)
         elif op.traffic is not None:
             axes = ", ".join(name for name, _ in op.traffic.axes or ())
             sent = float(op.traffic.sent_bytes)
