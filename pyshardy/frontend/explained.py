@@ -65,30 +65,24 @@ def make_subject(
     """
     program, index, propagated, grouped = traced
     numbers: dict[Any, int] = {value: number for number, value in enumerate(index.values)}
-    input_names = {tensor.index: tensor.name for tensor in inputs}
-    output_names = {tensor.index: tensor.name for tensor in outputs}
+    names = {
+        number: f"result[{value.result}] of {format_symbol(value.function.attrs['sym_name'])}"
+        for number, value in enumerate(index.values)
+        if isinstance(value, FunctionResultPlace)
+    }
+    arguments, results = index.borders()
+    names |= {number: f"result[{position}]" for position, number in results.items()}
+    names |= {results[tensor.index]: tensor.name for tensor in outputs if tensor.index in results}
+    names |= {arguments[tensor.index]: tensor.name for tensor in inputs}
     given_inputs, given_outputs = given
-    names: dict[int, str] = {}
-    annotated: set[int] = set()
-    main = index.main
-    for number, value in enumerate(index.values):
-        if isinstance(value, FunctionResultPlace):
-            if value.function is not main:
-                names[number] = f"result[{value.result}] of {format_symbol(value.function.attrs['sym_name'])}"
-                continue
-            names[number] = output_names.get(value.result, f"result[{value.result}]")
-            if value.result in given_outputs:
-                annotated.add(number)
-        elif main is not None and value.owner is main.region.blocks[0] and value.index in input_names:
-            names[number] = input_names[value.index]
-            if value.index in given_inputs:
-                annotated.add(number)
+    annotated = [number for position, number in arguments.items() if position in given_inputs]
+    annotated += [number for position, number in results.items() if position in given_outputs]
     return Subject(
         program=program,
         shardings=propagated.shardings,
         steps=propagated.steps,
         labels=labels_of(traced, name),
-        names=names,
+        names=dict(sorted(names.items())),
         given=frozenset(annotated),
         element_bytes=_ElementBytes(index.values),
         dtypes=_Dtypes(index.values),

@@ -53,6 +53,20 @@ class ProgramIndex:
         modules = (op.parent_op for op in self.ops if op.name == "func.func")
         return next((main_function(module) for module in modules if module is not None), None)
 
+    def borders(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The numbers of the arguments and of the results of the main function, by position."""
+        main = self.main
+        block = None if main is None else main.region.blocks[0]
+        arguments: dict[int, int] = {}
+        results: dict[int, int] = {}
+        for number, value in enumerate(self.values):
+            if isinstance(value, FunctionResultPlace):
+                if value.function is main:
+                    results[value.result] = number
+            elif value.owner is block:
+                arguments[value.index] = number
+        return arguments, results
+
     def store_rules(self) -> None:
         """Write the rules onto the ops that have one of their own, that is, not onto edges and barriers."""
         _store_rules(self.ops, self.kind_of, [None if kind.name in _WITHOUT_RULE else kind.rule for kind in self.kinds])

@@ -57,11 +57,10 @@ def propagate_module(
         PassError: A dynamic shape, a tuple, a value in several sharding groups, or an invalid rule.
     """
     _check_types(root, context.attrs)
-    grouped = _shardings_in_groups(root) if options.trace else {}
-    _equalise_groups(root, context)
+    grouped = _equalise_groups(root, context)
     program, index = build_program(root, context.specs, options.conservative)
     _warn_unknown(index, context)
-    info = DebugInfo(root, context, debug) if debug else None
+    info = DebugInfo(root, context, debug, program, index.values) if debug else None
     directory, number = dumps
     rounds = RoundDumps(directory, number, context, index, program.shardings) if directory else None
     after_round = rounds.after_round if rounds and options.user_priorities else None
@@ -71,15 +70,12 @@ def propagate_module(
         at = index.ops[error.op] if error.op < len(index.ops) else root
         raise PassError(at, f"gets an invalid sharding: {error}") from error
     given = {number: grouped[value] for number, value in enumerate(index.values) if value in grouped} if grouped else {}
-    run = Traced(program, index, propagated, given)
     context.propagated.append(propagated)
-    context.runs.append(run)
-    if options.trace:
-        context.traced.append(run)
+    context.runs.append(Traced(program, index, propagated, given))
     index.store(propagated.shardings, rounds.stored if rounds else program.shardings)
     erase_dead([index.ops[number] for number in propagated.erased])
     if info is not None:
-        info.follow(propagated, program, index)
+        info.follow(propagated, index.ops)
         info.write()
     if keep_sharding_rules:
         index.store_rules()
@@ -113,26 +109,28 @@ def _is_refused(type: ValueType) -> bool:
     return not type.is_static and (type.is_shaped or type.element.startswith("tuple<"))
 
 
-def _shardings_in_groups(root: Op) -> dict[Value, TensorSharding]:
-    """The shardings that members of sharding groups already have."""
-    members = [op.operands[0] for op in ops_named(root, (_GROUP,))]
-    return {value: sharding for value in members if (sharding := get_sharding(value)) is not None}
-
-
-def _equalise_groups(root: Op, context: PassContext) -> None:
+def _equalise_groups(root: Op, context: PassContext) -> dict[Value, TensorSharding]:
     """Give all members of a sharding group one sharding; if theirs differ, put open constraints in their place.
 
     Source: docs/semantics/propagation.md#sharding-groups
+
+    Returns:
+        The shardings that the members had.
     """
     members: dict[int, list[Op]] = {}
+    before: dict[Value, TensorSharding] = {}
     for op in ops_named(root, (_GROUP,)):
         members.setdefault(op.attrs["group_id"], []).append(op)
+        sharding = get_sharding(op.operands[0])
+        if sharding is not None:
+            before[op.operands[0]] = sharding
     owner_group: dict[Value, int] = {}
     for group_id in sorted(members):
         for op in members[group_id]:
             if owner_group.setdefault(op.operands[0], group_id) != group_id:
                 raise PassError(op, "puts a value into a second sharding group; merge groups that share a value")
         _equalise_group(group_id, [op.operands[0] for op in members[group_id]], context)
+    return before
 
 
 def _equalise_group(group_id: int, values: list[Value], context: PassContext) -> None:

@@ -1,16 +1,18 @@
-"""The debug attributes of a module, from the trace.
+"""The edges of propagation as a debug attribute, from the trace.
 
 Source: docs/semantics/propagation.md#debug-attributes
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.propagation.trace import GROUP, Step
 
 
@@ -30,14 +32,17 @@ class Edge(NamedTuple):
     target: int
 
 
-def edges_of(steps: Iterable[Step], mesh_of: Callable[[Step], Mesh]) -> list[tuple[Step, Edge]]:
+def edges_of(
+    steps: Iterable[Step], shardings: Sequence[TensorSharding | None], meshes: Meshes
+) -> list[tuple[Step, Edge]]:
     """The edges of steps through ops, each with its step.
 
     Sub-axes that follow one another in the factors of a dimension, in one visit, count as the axis that they form.
 
     Args:
         steps: The steps; copies between the members of sharding groups make no edges.
-        mesh_of: The mesh of a step.
+        shardings: The propagated shardings, by value.
+        meshes: The meshes by name.
     """
     edges: list[tuple[Step, Edge]] = []
     moves = (step for step in steps if step.op != GROUP and step.source_tensor is not None)
@@ -46,10 +51,17 @@ def edges_of(steps: Iterable[Step], mesh_of: Callable[[Step], Mesh]) -> list[tup
         for step in group:
             *axes, last = step.axes
             if found and found[-1][1].can_merge(last):
-                last = found.pop()[1].merge(last, mesh_of(step))
+                last = found.pop()[1].merge(last, _mesh_of(step, shardings, meshes))
             found += [(step, axis) for axis in (*axes, last)]
         edges += [(step, _edge(step, axis)) for step, axis in found]
     return edges
+
+
+def _mesh_of(step: Step, shardings: Sequence[TensorSharding | None], meshes: Meshes) -> Mesh:
+    assert step.source is not None
+    sharding = shardings[step.source]
+    assert sharding is not None
+    return mesh_of(sharding, meshes)
 
 
 def _edge(step: Step, axis: AxisRef) -> Edge:
@@ -83,36 +95,3 @@ def format_edges(edges: Iterable[Edge], operand_count: int) -> str:
         ]
         written.append(f"{{step-{number} = [{', '.join(entries)}]}}")
     return f"#sdy.propagation_edges<[{', '.join(written)}]>"
-
-
-class Origins:
-    """The annotation that each axis of each value originates from; the first known origin stays.
-
-    >>> origins = Origins()
-    >>> origins.add("x", [AxisRef("p")], "input: 0")
-    >>> origins.inherit("y", AxisRef("p", 1, 2), "x")
-    >>> origins.of("y")
-    {AxisRef('p', 1, 2): 'input: 0'}
-    """
-
-    def __init__(self) -> None:
-        self._of: dict[Hashable, dict[AxisRef, str]] = {}
-
-    def add(self, value: Hashable, axes: Iterable[AxisRef], origin: str) -> None:
-        """Record the origin of axes of a value."""
-        known = self._of.setdefault(value, {})
-        for axis in axes:
-            known.setdefault(axis, origin)
-
-    def inherit(self, value: Hashable, axis: AxisRef, source: Hashable) -> None:
-        """Give an axis of a value the origin that it, or an overlapping axis, has in another value."""
-        known = self._of.get(source, {})
-        origin = known.get(axis)
-        if origin is None:
-            origin = next((known[one] for one in known if one.contains(axis) or axis.contains(one)), None)
-        if origin is not None:
-            self.add(value, [axis], origin)
-
-    def of(self, value: Hashable) -> Mapping[AxisRef, str]:
-        """The known origins of a value."""
-        return self._of.get(value, {})

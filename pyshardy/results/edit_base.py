@@ -136,16 +136,10 @@ class Base:
     @cached_property
     def values(self) -> Mapping[tuple[str, int], int]:
         """The values of the inputs and outputs, by kind and number; none if the main function has no results."""
-        program = self.program
-        if not program.main_results:
+        if not self.program.main_results:
             return {}
-        main = program.owners[program.main_results[0].result]
-        mine = [value for value, owner in enumerate(program.owners) if owner == main]
-        places = self.run.places.values
-        inputs = [value for value in mine if not isinstance(places[value], FunctionResultPlace)]
-        outputs = [value for value in mine if isinstance(places[value], FunctionResultPlace)]
-        found = {(INPUT, index): value for index, value in enumerate(inputs)}
-        return found | {(OUTPUT, index): value for index, value in enumerate(outputs)}
+        sides = zip((INPUT, OUTPUT), self.run.places.borders())
+        return {(kind, index): value for kind, found in sides for index, value in found.items()}
 
     @cached_property
     def names(self) -> Names:

@@ -62,7 +62,8 @@ def import_edited(state: EditState, before: Module) -> Imported:
     imported = base.imported.annotated(given)
     run = base.run.propagated
     found = [state.shardings.get(value, sharding) for value, sharding in enumerate(run.shardings)]
-    if not base.sharded.options.trace:  # steps are those of a run over everything
+    options = base.sharded.options
+    if not (options.trace or options.origins or options.edges):  # steps are those of a run over everything
         assert imported.context is not None
         propagated = replace(run, shardings=tuple(found), recording=None)
         imported.context.known = Known(_edited_program(base, state.annotations), propagated)

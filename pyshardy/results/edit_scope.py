@@ -57,6 +57,8 @@ def _for_annotation(base: Base, value: int, shardings: Sequence[TensorSharding |
             return "is on a mesh that no other sharding uses"
     if program.holders[value] != value or any(value in group for group in program.groups):
         return "is in a sharding group"
+    if base.sharded.applied.view is View.XLA and [one.returned for one in program.main_results] == [value]:
+        return "is the only output, to which XLA gives the annotation too"
     for user in program.users[value]:
         if program.kind(user).name.startswith(("sdy.", "func.call")):
             return f"is used by {program.kind(user).name}, which may take over its annotation"

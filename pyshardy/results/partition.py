@@ -116,7 +116,7 @@ class Partition(ProgramResult):
 
     @property
     def why(self) -> Why:
-        """Explains the values of the whole program; if there is no trace, the first call propagates once more."""
+        """Explains the values of the whole program; without a `Propagation`, the first call propagates again."""
         return self.propagated.why
 
     @cached_property

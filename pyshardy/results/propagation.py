@@ -21,6 +21,7 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.recorder import Steps
+from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.conflicts import Conflicts
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
+    from pyshardy.report.origins import OriginNames
     from pyshardy.report.values import ValueRow, Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
@@ -64,7 +66,7 @@ class Propagation(ProgramResult, ResultShardings):
     TensorSharding(<@mesh, [{"x"}]>)
     """
 
-    traced: Traced | None = None
+    has_run: bool = False
 
     @property
     def options(self) -> PropagateOptions:
@@ -75,6 +77,11 @@ class Propagation(ProgramResult, ResultShardings):
     def steps(self) -> tuple[Step, ...]:
         """Every step of propagation that placed an axis, if `options.trace` asked for it."""
         return tuple(step for propagated in self.sharded.propagated for step in propagated.steps)
+
+    @property
+    def last_run(self) -> Traced:
+        """The run of propagation, on nodes that later passes changed; if `has_run`, these are those of `module`."""
+        return self.sharded.runs[-1]
 
     @property
     def propagated(self) -> Propagation:
@@ -90,8 +97,7 @@ class Propagation(ProgramResult, ResultShardings):
     def values(self) -> Values:
         """Every value: inputs, results of ops, outputs; by number, or by path, line, name scope, function or op.
 
-        Each has its shape, sharding, spec and bytes per device, and the origin of its sharding. To find origins, the
-        first use propagates the program once more.
+        Each has its shape, sharding, spec and bytes per device, and the origin of its sharding.
 
         >>> from pyshardy import propagate
         >>> result = propagate('''
@@ -181,10 +187,16 @@ class Propagation(ProgramResult, ResultShardings):
         """Explains the values of this result by their numbers."""
         from pyshardy.frontend.explained import make_why
 
-        if self.traced is None:
-            options = replace(self.options, trace=True, dump_directory="")
-            return finish_propagation(*shard(self.before, options)).why
-        return make_why(self.traced, self.inputs, self.outputs, self.sharded.annotations.positions, self.module)
+        whole = self.with_run
+        positions = whole.sharded.annotations.positions
+        return make_why(_with_steps(whole), whole.inputs, whole.outputs, positions, whole.module)
+
+    @cached_property
+    def with_run(self) -> Propagation:
+        """The same with the run that explains it, on the nodes of its module; propagated again where these are gone."""
+        if self.has_run:
+            return self
+        return finish_propagation(*shard(self.before, replace(self.options, dump_directory="")))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -232,21 +244,28 @@ class Propagation(ProgramResult, ResultShardings):
 
     @cached_property
     def summary_with_origins(self) -> Summary:
-        """The summary with the annotations that shardings come from, found by propagating the program once more."""
-        from pyshardy.frontend.origins import origins_of
+        """The summary with the annotations that shardings come from."""
+        arguments, results = self.with_run.last_run.places.borders()
+        return self.summary.with_origins(
+            [self.origins.of(arguments[tensor.index]) for tensor in self.inputs],
+            [self.origins.of(results[tensor.index]) for tensor in self.outputs],
+        )
 
-        return self.summary.with_origins(*origins_of(self.before, self.options))
+    @cached_property
+    def origins(self) -> OriginNames:
+        """Names the annotations that the shardings of values come from, by the numbers of `why`."""
+        from pyshardy.report.origins import OriginNames
+
+        return OriginNames(self.why.subject)
 
 
-def _with_steps(sharded: ShardedProgram) -> Traced | None:
-    """The run of propagation that explanations can use; None if it must be repeated for them."""
-    if sharded.traced:
-        return sharded.traced[-1]
-    run = sharded.runs[-1] if len(sharded.runs) == 1 else None
-    if run is None or run.propagated.recording is None or run.program.groups:  # what members had is not recorded
-        return None
-    steps = Steps(run.program, run.propagated.recording.visits)
-    return run._replace(propagated=replace(run.propagated, steps=steps))
+def _with_steps(propagation: Propagation) -> Traced:
+    """The run of propagation with its steps."""
+    run = propagation.last_run
+    options = propagation.sharded.applied
+    recording = run.propagated.recording or propagate_program(run.program, options).recording
+    assert recording is not None
+    return run._replace(propagated=replace(run.propagated, steps=Steps(run.program, recording.visits)))
 
 
 def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: bool = True) -> Propagation:
@@ -255,12 +274,12 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
     Args:
         sharded: The program.
         root: The nodes that propagation worked on, which may be changed; by default, a copy is made.
-        dumps: Whether to write the module where the options say.
+        dumps: Whether to write the module, and where the options say so, its dumps.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()
     before = sharded.before
-    traced = None if root is None else _with_steps(sharded)
+    has_run = root is not None
     with pause_gc():
         with watch.stage("export"):
             root = sharded.copy_root() if root is None else root
@@ -269,11 +288,12 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
             options = sharded.applied if dumps else replace(sharded.applied, dump_directory="")
             run_on_root(before, root, propagation_ending(options), diagnostics, watch.after_pass)
         module = before.with_root(root)
-        with watch.stage("write"):
-            _ = module.mlir
+        if dumps:
+            with watch.stage("write"):
+                _ = module.mlir
     write_index(sharded.dumps)
     messages = (*sharded.diagnostics, *diagnostics.messages, *_faults(module, sharded))
-    return Propagation(module, sharded, messages, watch.stages, watch.passes, traced)
+    return Propagation(module, sharded, messages, watch.stages, watch.passes, has_run)
 
 
 def _faults(module: Module, sharded: ShardedProgram) -> Iterator[Diagnostic]:

@@ -82,12 +82,12 @@ class ShardedProgram:
         annotations: The shardings that the user gave.
         root: The program as nodes; do not change them.
         propagated: The result of propagation, with its steps if requested.
-        traced: The same with the nodes that its numbers refer to, if requested; these differ from `root`.
         diagnostics: Messages for the user.
         stages: The name and seconds of every stage up to here.
         passes: The same for every pass.
         completes_sums: Whether it has collectives that complete sums; they are marked.
-        runs: The results of propagation, with the nodes that their numbers refer to; later passes change the nodes.
+        runs: The results of propagation, with the nodes that their numbers refer to; these differ from `root`, and
+            later passes change them.
         edited_from: The program of which this is an edit, with the edits; None if this is not an edit.
         dumps: The directory for its dumps, beside that of the options; empty if there is none.
     """
@@ -98,7 +98,6 @@ class ShardedProgram:
     annotations: Annotations
     root: Op
     propagated: tuple[Propagated, ...]
-    traced: tuple[Traced, ...]
     diagnostics: tuple[Diagnostic, ...]
     stages: Seconds
     passes: Seconds
@@ -245,7 +244,6 @@ def finish_sharding(
         annotations=imported.annotations,
         root=kept,
         propagated=tuple(context.propagated),
-        traced=tuple(context.traced),
         diagnostics=tuple(diagnostics.messages),
         stages=watch.stages,
         passes=watch.passes,

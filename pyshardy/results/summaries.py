@@ -13,7 +13,6 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import walk
-from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.replications import replications_line
 from pyshardy.report.specs import format_sharding
@@ -68,16 +67,12 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
 
 def _at_borders(propagation: Propagation) -> tuple[_ByPosition, _ByPosition]:
     """The shardings that propagation gave to inputs and outputs, before these got even shards, by position."""
-    inputs: _ByPosition = {}
-    outputs: _ByPosition = {}
-    for _, places, propagated, _ in propagation.sharded.runs[-1:]:
-        main = places.main
-        for value, sharding in zip(places.values, propagated.shardings):
-            if isinstance(value, FunctionResultPlace):
-                if value.function is main:
-                    outputs[value.result] = sharding
-            elif main is not None and value.owner is main.region.blocks[0]:
-                inputs[value.index] = sharding
+    if not propagation.sharded.runs:
+        return {}, {}
+    _, places, propagated, _ = propagation.sharded.runs[-1]
+    inputs, outputs = (
+        {index: propagated.shardings[value] for index, value in found.items()} for found in places.borders()
+    )
     return inputs, outputs
 
 

@@ -10,7 +10,6 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.why import Place
-from pyshardy.frontend.origins import Followed, follow
 from pyshardy.ir.causes import scope_of
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES
 from pyshardy.ir.diagnostics import THIS_FILE
@@ -19,6 +18,7 @@ from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.summary import TensorRow
 from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
 from pyshardy.transforms.named_values import named_values
@@ -33,19 +33,14 @@ _AROUND = DATA_FLOW_OPS | {"func.func", "builtin.module"}
 
 
 def values_of(propagation: Propagation) -> Values:
-    """The inputs, results of ops, and outputs; propagates the program once more to find origins.
+    """The inputs, results of ops, and outputs.
 
     Args:
         propagation: The result of propagation.
     """
-    followed = follow(propagation.before, propagation.options)
-    summary = propagation.summary
-    maker = _Maker(propagation, followed)
-    rows = [
-        *map(maker.tensor, summary.inputs, followed.inputs),
-        *maker.results(),
-        *maker.outputs(),
-    ]
+    summary = propagation.summary_with_origins
+    maker = _Maker(propagation)
+    rows = [*map(maker.tensor, summary.inputs), *maker.results(), *maker.outputs()]
     return Values(summary.title, summary.meshes, tuple(rows))
 
 
@@ -74,15 +69,19 @@ class _Maker:
 
     Args:
         propagation: The result of propagation.
-        followed: The same program with origins.
     """
 
-    def __init__(self, propagation: Propagation, followed: Followed) -> None:
+    def __init__(self, propagation: Propagation) -> None:
+        whole = propagation.with_run
         self._propagation = propagation
-        self._followed = followed
+        self._root = whole.module.root
+        run = whole.last_run
+        self._numbers: dict[Any, int] = {value: number for number, value in enumerate(run.places.values)}
+        self._program = run.program
+        self._origins = propagation.origins
         self._places: dict[Any, tuple[str | None, tuple[Frame, ...]]] = {}
 
-    def tensor(self, row: TensorRow, origins: tuple[str, ...], maker: Op | None = None, kind: str = INPUT) -> ValueRow:
+    def tensor(self, row: TensorRow, maker: Op | None = None, kind: str = INPUT) -> ValueRow:
         """The row of an input, or of an output with the op that computes it."""
         return ValueRow(
             name=row.name,
@@ -96,19 +95,18 @@ class _Maker:
             bytes_total=row.bytes_total,
             bytes_per_device=row.bytes_per_device,
             is_given=row.is_split and not row.is_inferred,
-            origins=origins,
+            origins=row.origins,
         )
 
     def outputs(self) -> Iterator[ValueRow]:
         """The rows of the outputs."""
-        returned = return_op(main_function(self._followed.root)).operands
-        found = zip(self._propagation.summary.outputs, self._propagation.outputs, self._followed.outputs)
-        for row, tensor, origins in found:
-            yield self.tensor(row, origins, returned[tensor.index].defining_op, OUTPUT)
+        returned = return_op(main_function(self._root)).operands
+        for row, tensor in zip(self._propagation.summary_with_origins.outputs, self._propagation.outputs):
+            yield self.tensor(row, returned[tensor.index].defining_op, OUTPUT)
 
     def results(self) -> Iterator[ValueRow]:
         """The rows of results of ops, in program order."""
-        for op in walk(self._followed.root):
+        for op in walk(self._root):
             if op.results and op.name not in EDGES and _is_in_program(op):
                 yield from (self._result(op, value) for value in op.results if value.type.is_ranked_tensor)
 
@@ -117,6 +115,8 @@ class _Maker:
         sharding = get_sharding(value)
         shape, element = tuple(value.type.shape or ()), value.type.element
         local = _local_shape(sharding, self._propagation.meshes, shape)
+        number = self._numbers.get(value)
+        maker = None if number is None else self._program.kind(self._program.owners[number]).name
         return ValueRow(
             name=short_scope(scope) or op.name,
             kind=OP,
@@ -128,8 +128,8 @@ class _Maker:
             local_shape=local,
             bytes_total=known_bytes(shape, element),
             bytes_per_device=known_bytes(local, element),
-            is_given=value in self._followed.constraints,
-            origins=self._followed.values.get(value, ()),
+            is_given=maker == CONSTRAINT,
+            origins=() if number is None else self._origins.of(number),
         )
 
     def _place(self, op: Op) -> tuple[str | None, tuple[Frame, ...]]:

@@ -24,8 +24,7 @@ class Traced(NamedTuple):
         program: The program that shardings propagated through.
         places: The ops and values that its numbers stand for; later passes change them in place.
         propagated: The result.
-        grouped: By number, the shardings that members of sharding groups had before they were made equal. Empty unless
-            steps were recorded.
+        grouped: By number, the shardings that members of sharding groups had before they were made equal.
     """
 
     program: Program
@@ -57,7 +56,6 @@ class PassContext:
         diagnostics: The list that warnings go to.
         propagated: The results of the propagation passes so far.
         runs: The same results, with the ops and values that their numbers stand for.
-        traced: The runs whose steps were recorded for explanations.
         known: A run whose result is reused if the program equals its program.
     """
 
@@ -67,7 +65,6 @@ class PassContext:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     propagated: list[Propagated] = field(default_factory=list)
     runs: list[Traced] = field(default_factory=list)
-    traced: list[Traced] = field(default_factory=list)
     known: Known | None = None
 
     @property

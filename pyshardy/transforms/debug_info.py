@@ -6,39 +6,28 @@ Source: docs/semantics/propagation.md#debug-attributes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.core.mesh import Mesh
 from pyshardy.core.record import Record
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import quote
-from pyshardy.graph.program import Program
-from pyshardy.ir.dataflow import EDGE, block_arg_owners, edge_of
-from pyshardy.ir.functions import (
-    functions,
-    is_declaration,
-    main_function,
-    result_sharding,
-    return_op,
-    set_arg_attr,
-    set_result_attr,
-)
+from pyshardy.graph.program import NO_VALUE, Program
+from pyshardy.ir.dataflow import EDGE, block_arg_owners
+from pyshardy.ir.functions import is_declaration, main_function, set_arg_attr, set_result_attr
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_named, ops_with
-from pyshardy.ir.program_index import ProgramIndex
-from pyshardy.ir.shardings import get_sharding, holder_of
-from pyshardy.propagation.debug import Edge, Origins, edges_of, format_edges
+from pyshardy.ir.program_index import FunctionResultPlace
+from pyshardy.propagation.debug import Edge, edges_of, format_edges
+from pyshardy.propagation.origins import CONSTRAINT, Origins, plain_axis
 from pyshardy.propagation.run import Propagated
-from pyshardy.propagation.trace import MAIN_RESULT, Step
+from pyshardy.propagation.trace import MAIN_RESULT
 from pyshardy.transforms.context import PassContext
 
 EDGES = "sdy.propagation_edges"
 ORIGINS = "sdy.sharding_origins"
 ORIGIN_NAME = "sdy.sharding_origin_name"
-CONSTRAINT = "sdy.sharding_constraint"
 _MANUAL = "sdy.manual_computation"
 _STEP = re.compile(r"\bstep-(\d{1,18}) = ")
 
@@ -62,66 +51,36 @@ class DebugInfo:
     """Collects the debug attributes of a module and writes them.
 
     Args:
-        root: The module, with the shardings before propagation.
+        root: The module.
         context: The pass context.
         options: Which attributes to write.
+        program: The program of the module, with the shardings before propagation.
+        values: The values that its numbers stand for.
     """
 
-    def __init__(self, root: Op, context: PassContext, options: DebugOptions) -> None:
+    def __init__(
+        self,
+        root: Op,
+        context: PassContext,
+        options: DebugOptions,
+        program: Program,
+        values: Sequence[Value | FunctionResultPlace],
+    ) -> None:
         self._root = root
         self._attrs = context.attrs
         self._options = options
-        self._origins = Origins()
+        self._program = program
+        self._values = values
         self._names: dict[Op, str] = {}
         self._edges: dict[Op | None, tuple[int, list[Edge]]] = {}  # None: results of the main function
         self._next = _last_step(root) + 1
         if options.origins:
-            self._name_constraints()
-            self._name_manual_computations()
-            self._name_functions()
-
-    # The state before propagation
-
-    def _name_constraints(self) -> None:
-        constraints = ops_named(self._root, (CONSTRAINT,))
-        for number, op in enumerate(constraints):
-            name = self._give_name(op, f"constraint_{number}")
-            self._add(op.result, op.attrs["sharding"], name)
-            self._add(op.operands[0], get_sharding(op.operands[0]), name)
-
-    def _name_manual_computations(self) -> None:
-        manual = ops_named(self._root, (_MANUAL,), post_order=True)
-        for number, op in enumerate(manual):
-            name = self._give_name(op, f"mc_{number}")
-            for index, owner in enumerate(block_arg_owners(op)):
-                self._add_to_edge(owner, op.attrs["in_shardings"][index], f"{name}_input: {index}")
-                if edge_of(owner) is not None:
-                    self._add(op.operands[index], get_sharding(op.operands[index]), f"{name}_input: {index}")
-            for index, result in enumerate(op.results):
-                self._add_to_edge(result, op.attrs["out_shardings"][index], f"{name}_output: {index}")
-
-    def _name_functions(self) -> None:
-        for function in functions(self._root):
-            if is_declaration(function):
-                continue
-            for arg in function.region.blocks[0].args:
-                self._add(arg, get_sharding(arg), f"input: {arg.index}")
-            for index, value in enumerate(return_op(function).operands):
-                self._add(value, result_sharding(function, index), f"output: {index}")
-
-    def _give_name(self, op: Op, name: str) -> str:
-        op.set_attr(ORIGIN_NAME, self._attrs.parse(quote(name)))
-        self._names[op] = name
-        return name
-
-    def _add_to_edge(self, owner: Value, sharding: TensorSharding, origin: str) -> None:
-        edge = edge_of(owner)
-        if edge is not None:
-            self._add(edge.result, sharding, origin)
-
-    def _add(self, value: Value, sharding: TensorSharding | None, origin: str) -> None:
-        if sharding is not None:
-            self._origins.add(holder_of(value) or value, (axis for dim in sharding.dims for axis in dim.axes), origin)
+            self._origins = Origins.given(program)
+            self._numbers: dict[Any, int] = {value: number for number, value in enumerate(values)}
+            for kind, name in (CONSTRAINT, "constraint"), (_MANUAL, "mc"):
+                for number, op in enumerate(ops_named(root, (kind,), post_order=kind == _MANUAL)):
+                    self._names[op] = f"{name}_{number}"
+                    op.set_attr(ORIGIN_NAME, self._attrs.parse(quote(self._names[op])))
 
     # Recording
 
@@ -130,30 +89,24 @@ class DebugInfo:
         axes = [axis for dim in sharding.dims for axis in dim.axes]
         self._add_edges(op, 1, [Edge(self._next, axis, 1, 0) for axis in axes])
         self._next += bool(sharding.dims)
-        for axis in axes:
-            self._origins.inherit(holder_of(op.operands[0]) or op.operands[0], axis, op.result)
+        if self._options.origins:
+            result, operand = self._numbers[op.result], self._numbers[op.operands[0]]
+            for axis in axes:
+                self._origins.inherit(self._program.holders[operand], axis, result)
 
-    def follow(self, propagated: Propagated, program: Program, index: ProgramIndex) -> None:
-        """Record the steps of propagation."""
-
-        def mesh_of_step(step: Step) -> Mesh:
-            assert step.source is not None
-            sharding = propagated.shardings[step.source]
-            assert sharding is not None
-            return mesh_of(sharding, program.meshes)
-
-        for step, edge in edges_of(propagated.steps, mesh_of_step):
+    def follow(self, propagated: Propagated, ops: Sequence[Op]) -> None:
+        """Record the steps of propagation; the ops are those that the numbers of the program stand for."""
+        edges = edges_of(propagated.steps, propagated.shardings, self._program.meshes)
+        for step, edge in edges:
             numbered = edge._replace(number=edge.number + self._next)
-            assert step.source is not None
-            source, target = index.values[step.source], index.values[step.target]
-            if step.op == MAIN_RESULT:  # a step on the returned value also counts for the result
+            if step.op == MAIN_RESULT:
                 self._add_edges(None, 1, [numbered])
-                source = target = target if edge.target == 0 else source
-            else:
-                rule = program.kind(step.op).rule
-                assert rule is not None
-                self._add_edges(index.ops[step.op], len(rule.operands), [numbered])
-            self._origins.inherit(target, edge.axis, source)
+                continue
+            rule = self._program.kind(step.op).rule
+            assert rule is not None
+            self._add_edges(ops[step.op], len(rule.operands), [numbered])
+        if self._options.origins:
+            self._origins.follow(edges)
 
     def _add_edges(self, op: Op | None, operand_count: int, edges: Iterable[Edge]) -> None:
         for edge in edges:
@@ -182,30 +135,22 @@ class DebugInfo:
 
     def _write_origins_of_arguments(self, function: Op) -> None:
         for arg in () if is_declaration(function) else function.region.blocks[0].args:
-            if self._origins.of(arg):
+            if self._of(arg):
                 set_arg_attr(function, arg.index, ORIGINS, self._dictionary(arg, f"input: {arg.index}"))
                 self._write_on_function_result(arg)
 
     def _write_origins_of_results(self, op: Op) -> None:
         # The origins of a block argument without an edge appear among the entries of results, as empty entries.
-        if not any(map(self._origins.of, (*op.results, *block_arg_owners(op)))):
+        if not any(map(self._of, (*op.results, *block_arg_owners(op)))):
             return
         if op.name in (CONSTRAINT, EDGE):
-            op.set_attr(ORIGINS, self._dictionary(op.result, self._own_name(op)))
+            own = op.result if op.name == CONSTRAINT else op.operands[0]
+            op.set_attr(ORIGINS, self._dictionary(op.result, self._name(own)))
         else:
             found = ", ".join(str(self._dictionary(result)) for result in op.results)
             op.set_attr(ORIGINS, self._attrs.parse(f"[{found}]"))
-        for result in filter(self._origins.of, op.results):
+        for result in filter(self._of, op.results):
             self._write_on_function_result(result)
-
-    def _own_name(self, op: Op) -> str:
-        """The name of a constraint, or of the edge of a manual computation, as an origin."""
-        if op.name == CONSTRAINT:
-            return self._names[op]
-        owner = op.operands[0]
-        if owner.defining_op is not None:
-            return f"{self._names.get(owner.defining_op)}_output: {owner.index}"
-        return f"{self._names.get(owner.block.parent_op)}_input: {owner.index}"
 
     def _write_on_function_result(self, value: Value) -> None:
         """A returned value, even if it is returned several times, has its attributes on one result of the function."""
@@ -215,16 +160,25 @@ class DebugInfo:
                 set_result_attr(function, index, ORIGINS, self._dictionary(value, f"output: {index}"))
                 return
 
+    def _of(self, value: Value) -> Mapping[AxisRef, int]:
+        return self._origins.of(self._numbers.get(value, NO_VALUE))
+
     def _dictionary(self, value: Value, own_name: str = "") -> Any:
-        entries = [
-            f"{quote(_plain(axis))} = {quote('self' if origin == own_name else origin)}"
-            for axis, origin in self._origins.of(value).items()
-        ]
+        entries = []
+        for axis, annotated in self._of(value).items():
+            origin = self._name(self._values[annotated])
+            entries.append(f"{quote(plain_axis(axis))} = {quote('self' if origin == own_name else origin)}")
         return self._attrs.parse("{" + ", ".join(entries) + "}")
 
-
-def _plain(axis: AxisRef) -> str:
-    return axis.name if axis.is_full else f"{axis.name}:({axis.pre_size}){axis.size}"
+    def _name(self, annotated: Value | FunctionResultPlace) -> str:
+        """The name of an annotated value, as an origin."""
+        if isinstance(annotated, FunctionResultPlace):
+            return f"output: {annotated.result}"
+        op, index = annotated.defining_op, annotated.index
+        if op is None:
+            around = annotated.block.parent_op
+            return f"input: {index}" if around.name == "func.func" else f"{self._names.get(around)}_input: {index}"
+        return self._names[op] if op.name == CONSTRAINT else f"{self._names.get(op)}_output: {index}"
 
 
 def _last_step(root: Op) -> int:

@@ -36,7 +36,7 @@ def traced(module: Module, view: str) -> Traced | None:
         context = run_on_root(module, root, propagation_passes(for_module(options, root)))
     except ShardyError:
         return None
-    return context.traced[-1]
+    return context.runs[-1]
 
 
 def runs(features: Features, count: int) -> Iterator[tuple[int, Traced]]:

@@ -104,7 +104,7 @@ SLOW = (
     "unit/frontend/test_jax_calls.py::test_static_arguments_may_be_left_out",
     "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices",
     "unit/frontend/test_jax_ops.py::test_gradients_are_annotated_too",
-    "unit/frontend/test_origins.py::test_a_real_program_names_arguments_for_whatever_is_inferred",
+    "unit/report/test_origins.py::test_a_real_program_names_arguments_for_whatever_is_inferred",
     "unit/ir/test_dialects.py",
     "unit/ir/test_emit.py::test_numbers_of_any_length[17000]",
     "unit/ir/test_emit.py::test_numbers_of_any_length[8200]",

@@ -10,12 +10,14 @@ from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held
 from pyshardy.ir.functions import RULE, main_function
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.outline import outline
 from pyshardy.ir.shardings import get_sharding, holder_of, set_sharding
 from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.rules.rule_builder import identity_rule
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.debug_info import CONSTRAINT, DebugInfo, DebugOptions
+from pyshardy.transforms.debug_info import DebugInfo, DebugOptions
 
 _MANUAL = "sdy.manual_computation"
 _CONSTRAINING = (CONSTRAINT, _MANUAL)
@@ -37,7 +39,7 @@ class ApplyShardingConstraints(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         main = main_function(op)
         debug = DebugOptions(self.debug_sharding_origins, self.debug_propagation_edge_sharding)
-        info = DebugInfo(op, context, debug) if debug else None
+        info = DebugInfo(op, context, debug, *outline(op)) if debug else None
         for inner in [
             inner for function in post_order(op) for inner in ops_named(function, _CONSTRAINING, post_order=True)
         ]:

@@ -14,7 +14,6 @@ import pytest
 
 import pyshardy
 from pyshardy.cli.main import main
-from pyshardy.frontend.origins import origins_of
 from pyshardy.propagation.options import StrategyOption
 from pyshardy.report.summary import Summary
 from support.report_text import summary_text
@@ -29,7 +28,7 @@ from .sample_modules import MESH, MLP, T, negate, on
 def summary_of_mlp(with_origins: bool = True) -> Summary:
     """What is shown of the example file."""
     result = pyshardy.propagate(pyshardy.load(MLP))
-    return result.summary.with_origins(*origins_of(result.before, result.options)) if with_origins else result.summary
+    return result.summary_with_origins if with_origins else result.summary
 
 
 def test_show_prints_the_tables_of_the_library_with_origins_and_nothing_else(cli: Cli) -> None:

@@ -17,7 +17,7 @@ NEW = frozenset(("sdy.reshard", "sdy.all_reduce"))
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("flax")])
 def test_every_value_of_the_result_is_one_of_the_traced_run(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))
-    known = set(result.traced.places.values)
+    known = set(result.last_run.places.values)
     values = [value for op in walk(result.module.root) for value in op.results if op.name not in NEW]
     values += [
         arg for op in walk(result.module.root) for region in op.regions for block in region.blocks for arg in block.args

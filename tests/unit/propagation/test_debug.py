@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.core.axes import AxisRef
 from pyshardy.graph.program import Direction
-from pyshardy.propagation.debug import Edge, Origins, edges_of, format_edges
+from pyshardy.propagation.debug import Edge, edges_of, format_edges
 from pyshardy.propagation.step import Strategy
 from pyshardy.propagation.trace import GROUP, Step
 
-from ..core.short import mesh, ref, refs
+from ..core.short import mesh, ref, refs, sharding
 
 MESH = mesh("p=8 q=2")
+ROWS = sharding('[{"p"}]')
 
 
 def step(number: int, target: int, dim: int, factor: int, axes: str, source: int | None = 0, op: int = 0) -> Step:
@@ -27,7 +27,9 @@ def step(number: int, target: int, dim: int, factor: int, axes: str, source: int
 
 
 def edges(*steps: Step) -> list[tuple[int, str, int, int]]:
-    return [(edge.number, str(edge.axis), edge.source, edge.target) for _, edge in edges_of(steps, lambda step: MESH)]
+    return [
+        (edge.number, str(edge.axis), edge.source, edge.target) for _, edge in edges_of(steps, [ROWS] * 13, {"m": MESH})
+    ]
 
 
 def test_one_edge_for_every_axis() -> None:
@@ -66,28 +68,3 @@ def test_edges_as_text() -> None:
         '{"p" = result-0 -> [operand-0, operand-1]}, {"p":(2)2 = operand-0 -> [result-0]}]}, '
         '{step-7 = [{"q" = operand-0 -> [result-0]}]}]>'
     )
-
-
-def test_the_first_origin_stays() -> None:
-    origins = Origins()
-    origins.add("x", refs("p"), "input: 0")
-    origins.add("x", refs("p q"), "input: 1")
-    assert origins.of("x") == {AxisRef("p"): "input: 0", AxisRef("q"): "input: 1"}
-    assert origins.of("y") == {}
-
-
-@pytest.mark.parametrize(
-    ("known", "axis", "expected"),
-    [
-        ("p", "p", "input: 0"),
-        ("p", "p:(2)2", "input: 0"),
-        ("p:(2)2", "p", "input: 0"),
-        ("p:(1)2", "p:(2)2", None),
-        ("q", "p", None),
-    ],
-)
-def test_origins_are_inherited_from_axes_that_overlap(known: str, axis: str, expected: str | None) -> None:
-    origins = Origins()
-    origins.add("x", refs(known), "input: 0")
-    origins.inherit("y", ref(axis), "x")
-    assert origins.of("y").get(ref(axis)) == expected

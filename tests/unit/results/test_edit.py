@@ -119,6 +119,11 @@ def test_steps_of_an_edited_program_are_those_of_a_whole_run() -> None:
     assert str(edit.result.explain("params['w2']")) == str(expected.explain("params['w2']"))
 
 
+def test_debug_attributes_of_an_edited_program_are_those_of_a_whole_run() -> None:
+    before = pyshardy.propagate(MLP, origins=True, edges=True)
+    same(before.edit({"params['w1']": "model,None"}), {"params['w1']": "model,None"}, before)
+
+
 def test_what_comes_before_propagation_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     result = pyshardy.propagate(MLP)
     runs = []
@@ -198,11 +203,18 @@ func.func @main(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %n: tensor<i32>) -> te
   return %0#1 : tensor<8x8xf32>
 }
 """
+RETURNED = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) -> tensor<8x8xf32> {
+  return %a : tensor<8x8xf32>
+}
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "name", "why"),
     [
+        (RETURNED, "arg0", "arg0 is the only output, to which XLA gives the annotation too"),
         (CONSTRAINED, "arg0", "arg0 is used by sdy.sharding_constraint, which may take over its annotation"),
         (LOOP, "arg1", "arg1 is used inside a loop"),
         (LOOP, "arg0", None),

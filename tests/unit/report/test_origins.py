@@ -12,7 +12,6 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
-from pyshardy.frontend.origins import origins_of
 from pyshardy.propagation.options import PropagateOptions, View
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -23,7 +22,9 @@ Found = tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]
 
 
 def origins(module: pyshardy.Module, **options: object) -> Found:
-    return origins_of(module, PropagateOptions(**options))  # type: ignore[arg-type]
+    summary = pyshardy.propagate(module, **options).summary_with_origins  # type: ignore[arg-type]
+    inputs, outputs = (tuple(row.origins for row in rows) for rows in (summary.inputs, summary.outputs))
+    return inputs, outputs
 
 
 def test_an_argument_gives_it_to_others_and_nothing_to_itself() -> None:
@@ -89,11 +90,27 @@ def test_options_of_propagation_count() -> None:
     assert origins(pyshardy.load(text), user_priorities=False)[1] != (("arg1",),)
 
 
-def test_the_module_is_not_changed() -> None:
-    module = pyshardy.load(MLP)
-    before = module.text()
-    origins(module)
-    assert module.text() == before
+RETURNED = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %b: tensor<8xf32>)
+    -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.add %a, %b : tensor<8xf32>
+  return %0, %0 : tensor<8xf32>, tensor<8xf32>
+}"""
+
+
+def test_a_value_that_is_returned_twice_names_them_twice() -> None:
+    assert origins(pyshardy.load(RETURNED)) == (((), ("arg0",)), (("arg0",), ("arg0",)))
+
+
+def test_an_edit_names_what_the_edit_annotates() -> None:
+    edited = pyshardy.propagate(RETURNED).edit({"arg0": None, "arg1": "x"}).result
+    assert [row.origins for row in edited.summary_with_origins.inputs] == [("arg1",), ()]
+    assert [row.origins for row in edited.values] == [("arg1",), (), ("arg1",), ("arg1",), ("arg1",)]
+
+
+def test_a_partition_without_a_result_of_propagation_has_the_same_origins() -> None:
+    alone, after = pyshardy.partition(MLP), pyshardy.partition(pyshardy.propagate(MLP))
+    assert [row.origins for row in alone.values] == [row.origins for row in after.values]
 
 
 @pytest.mark.parametrize("view", ["xla", "stablehlo"])
@@ -102,7 +119,7 @@ def test_a_real_program_names_arguments_for_whatever_is_inferred(view: str) -> N
 
     module = pyshardy.load(transformer.lower(transformer.Config(layers=2, width=16, heads=2, vocabulary=32)))
     result = pyshardy.propagate(module, PropagateOptions(view=View(view)))
-    summary = result.summary.with_origins(*origins_of(module, result.options))
+    summary = result.summary_with_origins
     names = {row.name for row in summary.inputs}
     for row in summary.inputs:
         assert bool(row.origins) == row.is_inferred, row.name
