@@ -46,7 +46,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
     for found in conflicts[:_MOST_CONFLICTS]:
         named = list(edits_for(part.why, found, module))
-        story, _, _ = found.story.text.partition(" There ")
+        story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
             yield _annotation(module, edit, ports[edit.is_input], story, place)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from pyshardy.autopartition.space import Dims
 from pyshardy.core.spec import format_spec
-from pyshardy.ir.diagnostics import source_frames
+from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.assignments import read_lines
 from pyshardy.report.patch import file_diff, name_of

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Severity, source_position
+from pyshardy.ir.diagnostics import Diagnostic, Severity
+from pyshardy.ir.locations import THIS_FILE, source_position
 
 _HEAD = (
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*(?:@(?P<place>[+-]\d{1,18}|above|below|unknown))?"

@@ -32,7 +32,8 @@ from pyshardy.frontend.from_text import (
     text_in,
     text_or_bytecode,
 )
-from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, Diagnostics, Severity, source_position
+from pyshardy.ir.diagnostics import Diagnostic, Diagnostics, Severity
+from pyshardy.ir.locations import THIS_FILE, source_position
 from pyshardy.ir.module import Module
 from pyshardy.ir.readable import check_readable
 from pyshardy.passes.options import format_options

@@ -17,10 +17,10 @@ from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
 from pyshardy.ir.device_groups import is_along_axes, mesh_and_axes
-from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import arg_attrs, main_function, result_attrs, result_count, set_arg_attr, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto
 from pyshardy.ir.hlo_proto import hlo_module_proto
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.read import read_module

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,9 +12,9 @@ from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_te
 from pyshardy.explain.names import CONSTRAINT, Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
+from pyshardy.reshard.needs import BORDERS, RESHARD, Need
 from pyshardy.rules.rule import FactorKind
 
-_CAUSE = re.compile(r"(.+?) of (operand|result)(?: (\d{1,9}))? of (the body of )?(\S+)")
 _COLLECTIVES = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -29,8 +28,6 @@ _SLICE = "stablehlo.slice"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 """The names of ops during propagation, if they differ."""
 _ADDING = ("all_reduce", "reduce_scatter")
-RESHARD = "reshard"
-BORDERS = "borders"
 
 
 class Row(Protocol):
@@ -50,6 +47,8 @@ class Row(Protocol):
     def op(self) -> str | None: ...  # noqa: D102
     @property
     def cause(self) -> str | None: ...  # noqa: D102
+    @property
+    def need(self) -> Need | None: ...  # noqa: D102
     @property
     def windowed(self) -> str | None: ...  # noqa: D102
     @property
@@ -176,18 +175,17 @@ class Matcher:
         at = row.op, *(row.source or (None, 0, 0))
         if self.of_compiler:
             return self._around(row, at)
-        match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
-        if match is None:
+        need = row.need
+        if need is None:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
-        word, side, index, body, op = match.groups()
-        op = _WHILE_PROPAGATING.get(op, op)
+        op = _WHILE_PROPAGATING.get(need.op, need.op)
         place = (op,) if op == "func.return" else (op, row.op, *(row.source or (None, 0, 0)))
-        if word == RESHARD:
-            key = (side, int(index or 0), body is not None, *place)
+        if need.what == RESHARD:
+            key = ("result" if need.is_result else "operand", need.number or 0, need.is_in_body, *place)
             return [self._of_meeting(one) for one in self._meetings.get(key, ())]
-        if word == BORDERS:
+        if need.what == BORDERS:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
-        return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
+        return [self._of_sum(one, need.what, row) for one in self._sums.get(place, ())]
 
     def _of_meeting(self, mismatch: Mismatch) -> Cause:
         op = mismatch.op if mismatch.op < self.why.subject.op_count else None
@@ -222,13 +220,12 @@ class Matcher:
 
     def _unknown(self, row: Row) -> Cause:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
-        match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
         asked = {"stablehlo.custom_call"} if row.kind == RAGGED else _COLLECTIVES
         own = next((op for op in ops if self.names.label(op).name in asked), None)
-        if match is None and own is not None:
+        if row.need is None and own is not None:
             return Cause(f"the program asks for it: {self.names.op(own)} is a collective", op=own)
-        found = [one for one in map(self._needing(row, match), ops) if one is not None]
+        found = [one for one in map(self._needing(row), ops) if one is not None]
         if found:
             return found[0]
         text = (
@@ -237,17 +234,18 @@ class Matcher:
         )
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
-    def _needing(self, row: Row, match: re.Match[str] | None) -> Callable[[int], Cause | None]:
+    def _needing(self, row: Row) -> Callable[[int], Cause | None]:
         """The cause for an op that needs data from other shards."""
 
         def cause(op: int) -> Cause | None:
             program, subject = self.why.subject.program, self.why.subject
             values = [*program.operands[op], *program.results[op]]
-            if match is not None:
-                if program.kind(op).name not in (match[5], _WHILE_PROPAGATING.get(match[5])):
+            need = row.need
+            if need is not None:
+                if program.kind(op).name not in (need.op, _WHILE_PROPAGATING.get(need.op)):
                     return None
-                side = program.operands[op] if match[2] == "operand" else program.results[op]
-                values = list(side[int(match[3] or 0) :][:1])
+                side = program.results[op] if need.is_result else program.operands[op]
+                values = list(side[need.number or 0 :][:1])
             if program.kind(op).name == _RESHARD:
                 text = f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}"
                 return Cause(text, values[0], op=op)

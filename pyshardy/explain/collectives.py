@@ -76,10 +76,19 @@ class CollectiveStory:
 
 
 class ExplainedCollectives(NamedTuple):
-    """An explanation with its causes, one per collective."""
+    """An explanation with its causes, one per collective.
+
+    Attributes:
+        story: The explanation.
+        causes: The causes.
+        head: The collectives in words, without a reason.
+        said: The reason, and where the conflicting axes come from.
+    """
 
     story: CollectiveStory
     causes: tuple[Cause, ...]
+    head: str
+    said: str
 
 
 def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False) -> list[ExplainedCollectives]:
@@ -123,10 +132,10 @@ def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectiv
     if row.windowed is not None:
         whole = row.windowed.replace("_", "-")
         head += f", in a windowed product (its {whole} travels in parts during the product)"
-    text = f"{head}: {reason}." + (f" There {origin}." if origin else "")
+    said = f"{reason}." + (f" There {origin}." if origin else "")
     file, line, _ = row.user_source or row.source or (None, 0, 0)
     story = CollectiveStory(
-        text,
+        f"{head}: {said}",
         reason,
         row.kind,
         row.axes,
@@ -139,7 +148,7 @@ def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectiv
         sides[0],
         windowed=row.windowed,
     )
-    return ExplainedCollectives(story, tuple(one for _, one in alike))
+    return ExplainedCollectives(story, tuple(one for _, one in alike), head, said)
 
 
 def _common_origin(origins: Sequence[str]) -> str:

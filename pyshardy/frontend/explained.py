@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,18 +11,15 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor
-from pyshardy.ir.causes import scope_of
-from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import element_bits
 from pyshardy.ir.functions import result_sharding, return_op
+from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.places import user_place
 from pyshardy.transforms.context import Traced
-
-_FRAME = re.compile(r'(?:"((?:[^"\\]|\\.)*)"\()?"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 
 
 def make_why(
@@ -141,21 +137,16 @@ def label_of(op: str, location: Any, name: str = "-") -> Label:
     >>> label.name, label.scope, label.function, label.file, label.line, label.column
     ('stablehlo.dot_general', 'jit(f)/dot_general', 'mlp', 'model.py', 41, 8)
     """
-    text = str(location)
-    scope = scope_of(text)
-    functions = {
-        (name if file == THIS_FILE else file, int(line), int(column)): function
-        for function, file, line, column in reversed(_FRAME.findall(text))
-    }
+    scope, _, calls = read_location(location, name)
+    functions = {call.place: call.function for call in reversed(calls)}
     frames = list(reversed(functions))
     place = user_place(frames)
     if place is None:
         return Label(op, scope)
-    function = functions[place]
     return Label(
         op,
         scope,
-        function if function and function != scope else None,
+        functions[place] or None,
         *place,
         library_place=None if place == frames[0] else frames[0],
     )

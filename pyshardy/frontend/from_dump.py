@@ -19,8 +19,8 @@ from jaxlib.mlir import ir
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_text import read_bytes
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import argument_name
 from pyshardy.ir.module import Module
-from pyshardy.ir.strings import argument_name
 
 SEPARATOR = "::"
 """The separator between the directory and the name of a module."""

@@ -11,9 +11,10 @@ from pyshardy.core.mesh import Mesh, device_count
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.functions import SHARDING, arg_attrs, entry_function, result_attrs, return_op
+from pyshardy.ir.locations import argument_name
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import argument_name, result_name
+from pyshardy.ir.strings import result_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from pyshardy.core.text import quote
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_nnx import is_model
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import named_location
 from pyshardy.ir.module import Module
-from pyshardy.ir.strings import named_location
 
 _INPUT = re.compile(r"(\w+)\.states\[0\]\[(\d{1,9})\]")
 _OUTPUT = re.compile(r"result\[0\]\[(\d{1,9})\]\.states\[0\]\[(\d{1,9})\]")

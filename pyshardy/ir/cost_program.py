@@ -23,7 +23,6 @@ from pyshardy.costing.program import (
     Tensor,
     Traffic,
 )  # fmt: skip
-from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
@@ -38,13 +37,14 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.hlo_attributes import CUSTOM_CALL
 from pyshardy.ir.kernel_facts import kernel_facts
+from pyshardy.ir.locations import argument_name, scope_of
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value, ValueType
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import CONTEXT_FACTS, OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
-from pyshardy.ir.strings import argument_name, result_name
+from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, frames_of, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.report.places import user_place
@@ -118,7 +118,10 @@ class NodePlace:
     @property
     def cause(self) -> str | None:
         """What made it necessary, if it is a collective."""
-        return cause_of(self._node.location) if self._compiler is None else self._compiler.cause(self._node)
+        if self._compiler is not None:
+            return self._compiler.cause(self._node)
+        need = self._node.need
+        return None if need is None else str(need)
 
     @property
     def source(self) -> SourceLine | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,11 +12,10 @@ from pyshardy.core.options import enum_value
 from pyshardy.core.record import Record
 from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidModuleError, UsageError
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.nodes import Op
 
 _DOING = "making a diagnostic"
-THIS_FILE = "-"
-"""MLIR's name for the module that it reads."""
 
 
 class Severity(Enum):
@@ -124,36 +122,3 @@ def _message(diagnostic: Any) -> str:
         return str(diagnostic.message).strip()
     except RuntimeError:
         return "something with a name that is not UTF-8"
-
-
-_FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-
-
-def source_position(location: Any) -> tuple[str, int, int] | None:
-    """File, line and column of the innermost place in a location; None if it has none.
-
-    >>> source_position('loc("model.mlir":3:8)')
-    ('model.mlir', 3, 8)
-    """
-    found = _FILE_LOCATION.search(str(location))
-    return None if found is None else (found.group(1), int(found.group(2)), int(found.group(3)))
-
-
-def source_frames(location: Any) -> list[tuple[str, int, int]]:
-    """The places in a location, innermost first: JAX puts the calls that led to an op into its location.
-
-    >>> source_frames('loc(callsite("net.py":3:8 at callsite("step"("train.py":31:4) at "main.py":9:1)))')
-    [('net.py', 3, 8), ('train.py', 31, 4), ('main.py', 9, 1)]
-    """
-    return [(file, int(line), int(column)) for file, line, column in _FILE_LOCATION.findall(str(location))]
-
-
-def format_location(location: Any) -> str:
-    """A location as file, line and column if it has them.
-
-    Locations of JAX name the Python line; for a fused or named location, the file inside it is shown.
-    """
-    text = str(location) if location is not None else "unknown"
-    if text.startswith("loc(") and text.endswith(")"):
-        text = text[len("loc(") : -1]
-    return text.replace('"', "") if text.startswith('"') and text.count('"') == 2 else text

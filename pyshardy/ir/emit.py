@@ -213,8 +213,8 @@ class _Emitter:
         if number is None:
             location = op.location
             number = self.new_location(location)
-            if found is location:  # the op keeps it alive, so no other object gets its identity
-                self.locations[id(location)] = number
+            if found is op._location:  # the op keeps it alive, so no other object gets its identity
+                self.locations[id(found)] = number
         return number
 
     def new_location(self, location: Any) -> int:

@@ -15,7 +15,8 @@ from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.context import make_context
 from pyshardy.ir.copy_module import copy_module
-from pyshardy.ir.diagnostics import Diagnostic, errors_of, source_position
+from pyshardy.ir.diagnostics import Diagnostic, errors_of
+from pyshardy.ir.locations import source_position
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.read import bytecode_of, check_op_names, read_module

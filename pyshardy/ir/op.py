@@ -10,8 +10,10 @@ from typing import Any
 
 from pyshardy.ir.attributes import freeze
 from pyshardy.ir.blocks import Block, Region, Value
-from pyshardy.ir.source import OpPlace, Source, location_at
+from pyshardy.ir.locations import read_location
+from pyshardy.ir.source import NeedPlace, OpPlace, Source, location_at
 from pyshardy.ir.value_type import ValueType
+from pyshardy.reshard.needs import Need
 from pyshardy.rules.ops import ops_that
 
 TERMINATORS = ops_that(lambda traits: traits.is_terminator)
@@ -97,12 +99,20 @@ class Op:
         found = self._location
         if found is None and self.source is not None:
             return self.source.location(self.number)
-        found = self._location = location_at(found)
-        return found
+        made = location_at(found)
+        if type(found) is not NeedPlace:
+            self._location = made
+        return made
 
     @location.setter
     def location(self, location: Any) -> None:
         self._location = location
+
+    @property
+    def need(self) -> Need | None:
+        """What this is for, if it is a collective or will be one; in a module that was read, its location says it."""
+        found = self._location
+        return found.need if type(found) is NeedPlace else read_location(self.location).need
 
     @property
     def place(self) -> Any:

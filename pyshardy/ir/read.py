@@ -25,7 +25,8 @@ from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Region, Value, flat_uses
-from pyshardy.ir.diagnostics import Diagnostic, Severity, format_location
+from pyshardy.ir.diagnostics import Diagnostic, Severity
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.op import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.source import ArgPlace, Kind, Source

@@ -9,7 +9,8 @@ from jaxlib.mlir import ir
 
 from pyshardy.errors import InvalidModuleError
 from pyshardy.ir.context import make_context
-from pyshardy.ir.diagnostics import errors_of, source_position
+from pyshardy.ir.diagnostics import errors_of
+from pyshardy.ir.locations import source_position
 
 _SUSPECTS = (
     "<<INVALID EMPTY SYMBOL>>",  # what MLIR prints for a symbol without a name

@@ -7,7 +7,9 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyshardy.ir.attributes import Attributes
+from pyshardy.ir.locations import with_need
 from pyshardy.ir.mlir_ops import MlirOps
+from pyshardy.reshard.needs import Need
 
 if TYPE_CHECKING:
     from pyshardy.ir.value_type import ValueType
@@ -106,9 +108,28 @@ class ArgPlace(NamedTuple):
         return self.source.mlir.block(self.block).arguments[self.arg].location
 
 
+class NeedPlace(NamedTuple):
+    """The place of a collective, and of what it is made from: a location, and what the collective is for."""
+
+    made: Any
+    need: Need
+
+    def location(self) -> Any:
+        """The MLIR location, which names the need, too: XLA shows it in profiles as the name of the collective."""
+        return self.made
+
+
+def place_for(place: Any, need: Need) -> NeedPlace:
+    """The place of a collective that the op at another place needs."""
+    return NeedPlace(with_need(location_at(place), need), need)
+
+
 def location_at(place: Any) -> Any:
     """The MLIR location that an object is, or provides."""
-    return place.location() if type(place) is OpPlace or type(place) is ArgPlace else place
+    return place.location() if type(place) in _PLACES else place
+
+
+_PLACES = (OpPlace, ArgPlace, NeedPlace)
 
 
 def identity_of(place: Any) -> Hashable:

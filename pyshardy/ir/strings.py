@@ -16,8 +16,6 @@ from pyshardy.errors import InvalidModuleError
 
 _SURROGATE = re.compile("[\udc80-\udcff]")
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"|[\w$.]+')
-_MADE_UP = re.compile(r"Arg_(\d{1,9})(?:\.\d+)?")
-_NAME = re.compile(r'loc\("((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 def string_value(attr: Any) -> str:
@@ -77,38 +75,12 @@ def _no_attribute_name() -> InvalidModuleError:
     return InvalidModuleError("reading a module", got="an attribute whose name is not UTF-8", needed="names in UTF-8")
 
 
-def location_name(location: Any) -> str | None:
-    """The name of a location; None if it has none. The bindings end the process if a name is not UTF-8."""
-    if not isinstance(location, ir.NameLoc):
-        return None
-    match = _NAME.match(str(location))
-    return None if match is None else unquote(match[1])
-
-
-def argument_name(location: Any, index: int) -> str:
-    """The name that a user knows an argument by: from its location, where JAX writes it, else by its number.
-
-    For an argument without a name, XLA makes one up (`Arg_0.47`); it says no more than the number.
-    """
-    name = location_name(location)
-    made_up = None if name is None else _MADE_UP.fullmatch(name)
-    is_own = name is not None and (made_up is None or int(made_up[1]) != index)
-    return shown(name) if name is not None and is_own else f"arg{index}"
-
-
 def result_name(info: Any, index: int, count: int) -> str:
     """The name that a user knows a result by: from what JAX writes, else by its number; `count` is that of results."""
     name = shown(string_value(info)) if isinstance(info, ir.StringAttr) else ""
     if name:
         return name if name.startswith("result") else f"result{name}"
     return "result" if count == 1 else f"result[{index}]"
-
-
-def named_location(name: str, location: Any) -> Any:
-    """A location under a name."""
-    if is_utf8(name):
-        return ir.Location.name(name, location)
-    return ir.Location.from_attr(ir.Attribute.parse(f"loc({quote(name)}({str(location)[len('loc(') : -1]}))"))
 
 
 def is_utf8(text: str) -> bool:

@@ -7,11 +7,10 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
-from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
-from pyshardy.ir.diagnostics import THIS_FILE, source_frames
 from pyshardy.ir.dtypes import tensor_bytes
+from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
@@ -96,6 +95,7 @@ def _row(
     before, after = op.operands[0].type, op.results[0].type
     served = op if compiler is None else compiler.served(op)
     frames = frames_of(served, name)
+    need = op.need if compiler is None else None
     return CollectiveRow(
         kind=_KINDS[op.name].value,
         mesh=None if groups.mesh_name is None else format_symbol(groups.mesh_name),
@@ -110,10 +110,11 @@ def _row(
         is_lower_bound=not runs.is_exact,
         is_counted=runs.is_counted,
         op=scope_of(served.location),
-        cause=cause_of(op.location) if compiler is None else compiler.cause(op),
+        cause=compiler.cause(op) if compiler is not None else None if need is None else str(need),
         source=frames[0] if frames else None,
         user_source=user_place(frames),
         windowed=None if compiler is None else compiler.windowed(op),
+        need=need,
     )
 
 
@@ -124,8 +125,7 @@ def frames_of(op: Op, name: str) -> list[SourcePlace]:
         op: The op.
         name: The name of the text that the program was read from.
     """
-    frames = source_frames(op.location)
-    return [(name if file == THIS_FILE else file, line, column) for file, line, column in frames]
+    return source_frames(op.location, name)
 
 
 def _bytes(value: Value) -> int:

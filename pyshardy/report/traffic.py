@@ -8,6 +8,7 @@ from typing import Any
 
 from pyshardy.report.places import SourcePlace
 from pyshardy.report.specs import axis_to_json
+from pyshardy.reshard.needs import Need
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class CollectiveRow:
         user_source: The place in the user's own code, if `source` is in a library that the user calls.
         windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather", if it is one
             of these permutes.
+        need: The same as `cause`, as data, if pyshardy made it; it is no part of `to_json`.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class CollectiveRow:
     source: SourcePlace | None
     user_source: SourcePlace | None = None
     windowed: str | None = None
+    need: Need | None = None
 
     @property
     def place(self) -> SourcePlace | None:
@@ -66,7 +69,7 @@ class CollectiveRow:
 
     def to_json(self) -> dict[str, Any]:
         """The row as JSON-ready data; the keys are the names of the attributes."""
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "need"}
         return data | {"axes": None if self.axes is None else list(map(axis_to_json, self.axes))}
 
 

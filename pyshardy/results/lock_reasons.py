@@ -107,7 +107,7 @@ class _Reasons:
         for number in chosen:
             cause = self._causes[number]
             alike.setdefault(general_text(cause.reason), []).append((sent[number].row, cause))
-        said = [story_of(self.locked.partition.why, pairs).story.text.partition(": ")[2] for pairs in alike.values()]
+        said = [story_of(self.locked.partition.why, pairs).said for pairs in alike.values()]
         return replace(change, places=at, why=tuple(said[:_MOST_REASONS]))
 
     def _gone(self, change: LockChange) -> LockChange:

@@ -15,8 +15,9 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Interface, InterfaceTensor
-from pyshardy.ir.diagnostics import THIS_FILE, Diagnostic, source_frames
+from pyshardy.ir.diagnostics import Diagnostic
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.report.places import short_path, user_place
@@ -386,8 +387,7 @@ def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:
         diagnostic: The message.
         name: The name of the text that the module was read from.
     """
-    frames = source_frames(diagnostic.location)
-    place = user_place([(name if file == THIS_FILE else file, line, column) for file, line, column in frames])
+    place = user_place(source_frames(diagnostic.location, name))
     if place is None:
         return diagnostic.message
     return f"{short_path(place[0])}:{place[1]}:{place[2]}: {diagnostic.message}"

@@ -14,8 +14,8 @@ from pyshardy.core.text import format_bytes
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.compiled import replications_of
 from pyshardy.frontend.interface import input_tensors
-from pyshardy.ir.causes import scope_of
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import scope_of
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.traffic import frames_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,10 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.why import Place
-from pyshardy.ir.causes import scope_of
 from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES
-from pyshardy.ir.diagnostics import THIS_FILE
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function, return_op
+from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
@@ -26,8 +24,6 @@ from pyshardy.transforms.named_values import named_values
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation
 
-_CALL = re.compile(r'"((?:[^"\\]|\\.)*)"\("((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-_PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _AROUND = DATA_FLOW_OPS | {"func.func", "builtin.module"}
 """Ops whose bodies compute tensors of the program; bodies of other ops, such as reductions, do not."""
 
@@ -137,29 +133,9 @@ class _Maker:
         location = op.location
         found = self._places.get(location)
         if found is None:
-            found = self._places[location] = scope_of(location), frames_of(location, self._propagation.before.name)
+            scope, _, calls = read_location(location, self._propagation.before.name)
+            found = self._places[location] = scope, tuple(Frame(call.function, call.place) for call in calls)
         return found
-
-
-def frames_of(location: Any, name: str = THIS_FILE) -> tuple[Frame, ...]:
-    """The calls that a location names, innermost first.
-
-    Args:
-        location: The location.
-        name: The name of the text that the module was read from.
-
-    >>> frames_of('loc("jit(f)/add"(callsite("mlp"("net.py":3:8) at "f"("train.py":31:4))))')[0]
-    Frame(function='mlp', place=('net.py', 3, 8))
-    """
-    text = str(location)
-    functions = {match.start(2): match[1] for match in _CALL.finditer(text)}
-    scope = scope_of(text)
-    found = []
-    for match in _PLACE.finditer(text):
-        file = name if match[1] == THIS_FILE else match[1]
-        function = functions.get(match.start(1), "")
-        found.append(Frame("" if function == scope else function, (file, int(match[2]), int(match[3]))))
-    return tuple(found)
 
 
 def _is_in_program(op: Op) -> bool:

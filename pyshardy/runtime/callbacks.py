@@ -18,8 +18,8 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.frontend.jax_private import mlir
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import change_border_attrs, main_function, return_op
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, ValueType, walk
 from pyshardy.ir.strings import string_value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jaxlib.mlir import ir
 
 from pyshardy.errors import ShardyError
-from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import calls, functions
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.symbols import post_order

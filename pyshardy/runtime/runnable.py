@@ -6,8 +6,8 @@ from math import prod
 
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.errors import ShardyError
-from pyshardy.ir.diagnostics import format_location
 from pyshardy.ir.functions import CALL, SHARDING, change_border_attrs, functions, main_function
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_named, ops_with

@@ -20,13 +20,14 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import InvalidShardingError
 from pyshardy.frontend import jax_lower
 from pyshardy.frontend.from_jax import JaxSignature, load_lowered, mesh_to_lower_for, partition_spec
-from pyshardy.ir.diagnostics import PassError, source_frames
+from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, main_function, return_op
+from pyshardy.ir.locations import location_name, named_location, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.read import read_module
 from pyshardy.ir.shardings import get_sharding, module_meshes, transform_shardings
-from pyshardy.ir.strings import location_name, named_location, string_value
+from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Pass
 from pyshardy.runtime.arrays import jax_dtype
 from pyshardy.transforms.channels import CHANNEL, Channels

@@ -13,13 +13,14 @@ from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, is_donated, main_function, result_attrs, return_op
+from pyshardy.ir.locations import argument_name
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.run_counts import run_counts
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.strings import argument_name, result_name
+from pyshardy.ir.strings import result_name
 from pyshardy.ir.trip_counts import LOOP
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.transforms.layers import Family, find_families

@@ -7,14 +7,13 @@ gradients.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.causes import scope_of
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
@@ -23,9 +22,6 @@ from pyshardy.report.assignments import Span
 from pyshardy.report.places import is_library
 
 CONSTRAINT: Final = "sdy.sharding_constraint"
-_FRAME: Final = re.compile(
-    r'(?:"((?:[^"\\]|\\.)*)"\()?"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to (\d+)?:(\d+))?'
-)  # fmt: skip
 _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
@@ -254,16 +250,16 @@ def _maker(value: Value) -> Op:
 
 
 def _place(location: Any) -> _Place:
-    text = str(location)
-    scope = scope_of(text) or ""
+    name, _, calls = read_location(location)
+    scope = name or ""
     frames = [
-        (Span(file, int(line), int(column), int(end_line or line), int(end_column)), function)
-        for function, file, line, column, end_line, end_column in _FRAME.findall(text)
-        if end_column and not is_library(file)
+        (Span(*call.place, call.end_line, call.end_column), call.function)
+        for call in calls
+        if call.end_column is not None and not is_library(call.file)
     ]
     frames = frames[_start([span for span, _ in frames]) :]
     role = _FORWARD if "transpose(" not in scope else _AGAIN if "rematted_computation" in scope else _BACKWARD
-    function = frames[0][1] if frames and frames[0][1] != scope else ""
+    function = frames[0][1] if frames else ""
     return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
-from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.shardings import get_sharding, module_meshes

@@ -11,7 +11,7 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext  # noqa: F401 (registers the pa
 from jaxlib.mlir.passmanager import PassManager
 
 from pyshardy.ir.context import make_context
-from pyshardy.ir.diagnostics import format_location
+from pyshardy.ir.locations import format_location
 
 
 class Refused(Exception):

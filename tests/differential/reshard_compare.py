@@ -11,7 +11,8 @@ from itertools import combinations
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError, ShardyError
-from pyshardy.ir.diagnostics import PassError, format_location
+from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_pipeline
 from support.writing import verify_written

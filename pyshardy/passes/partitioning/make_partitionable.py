@@ -180,10 +180,10 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
         and value.defining_op is not None
         and value.defining_op.name == "sdy.reshard"
     ):
-        same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.location).insert_before(reshard)
+        same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.place).insert_before(reshard)
         reshard.set_operand(0, same.result)
     elif is_on_single_device(get_sharding(value), meshes):
-        same = Op("stablehlo.reshape", [reshard.result], [value.type], {}, location=reshard.location)
+        same = Op("stablehlo.reshape", [reshard.result], [value.type], {}, location=reshard.place)
         same.insert_after(reshard)
         reshard.result.replace_other_uses(same)
 

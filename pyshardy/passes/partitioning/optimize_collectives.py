@@ -67,10 +67,10 @@ def _chain_behind(op: Op, dim: int) -> list[Op]:
 def _rewrite(op: Op, chain: list[Op], plan: SubDims, rewriter: Rewriter) -> None:
     last = chain[-1]
     split = rewriter.attrs.ranked_type(plan.shape, op.result.type)
-    found = rewriter.insert(_reshape(op.operands[0], split, plan.before, op.location), last)
+    found = rewriter.insert(_reshape(op.operands[0], split, plan.before, op.place), last)
     for step in plan.steps:
-        found = rewriter.insert(make_collective(step, found.result, rewriter.attrs, op.location), last)
-    joined = _reshape(found.result, op.result.type, last.attrs["out_sharding"], op.location)
+        found = rewriter.insert(make_collective(step, found.result, rewriter.attrs, op.place), last)
+    joined = _reshape(found.result, op.result.type, last.attrs["out_sharding"], op.place)
     rewriter.replace(last, rewriter.insert(joined, last).result)
     for old in reversed([op, *chain[:-1]]):
         rewriter.erase(old)

@@ -72,7 +72,7 @@ def _replace(op: Op, sharding: TensorSharding | None, meshes: Meshes, attrs: Att
     if target.is_fully_replicated and (sharding is None or sharding.is_fully_replicated):
         value = op.operands[0]
     for collective in plan:
-        value = make_collective(collective, value, attrs, op.location).insert_before(op).result
+        value = make_collective(collective, value, attrs, op.place).insert_before(op).result
     op.result.replace_uses(value)
     op.erase()
 

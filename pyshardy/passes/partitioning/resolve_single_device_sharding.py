@@ -133,13 +133,13 @@ class _Resolver:
             raise PassError(op, "is on a single device, which needs a single replica or a single partition")
         number = self.attrs.type(ir.Type.parse(_NUMBER))
         which = "replica_id" if options.replica_count > 1 else "partition_id"
-        ours = Op(f"stablehlo.{which}", (), [number], location=op.location).insert_before(op)
+        ours = Op(f"stablehlo.{which}", (), [number], location=op.place).insert_before(op)
         value = {"value": self.attrs.parse(f"dense<{device}> : {_NUMBER}")}
-        wanted = Op("stablehlo.constant", (), [number], value, location=op.location).insert_before(op)
+        wanted = Op("stablehlo.constant", (), [number], value, location=op.place).insert_before(op)
         direction = {"comparison_direction": self.attrs.parse("#stablehlo<comparison_direction EQ>")}
         flag = self.attrs.type(ir.Type.parse("tensor<i1>"))
         operands = [ours.result, wanted.result]
-        return Op("stablehlo.compare", operands, [flag], direction, location=op.location).insert_before(op).result
+        return Op("stablehlo.compare", operands, [flag], direction, location=op.place).insert_before(op).result
 
     def _is_reshard_to_device(self, value: Value) -> bool:
         op = value.defining_op
@@ -152,7 +152,7 @@ class _Resolver:
             reshard = value.defining_op
             if reshard is not None and self._is_reshard_to_device(value):
                 copy.set_operand(index, reshard.operands[0])
-        block.append(Op("stablehlo.return", copy.results, location=op.location))
+        block.append(Op("stablehlo.return", copy.results, location=op.place))
 
     def _fill_false(self, block: Block, op: Op) -> None:
         made = []
@@ -160,11 +160,11 @@ class _Resolver:
             type = result.type
             if type.is_ranked_tensor:
                 value = {"value": self.attrs.parse(f"dense<{_zero(op, type)}> : {type}")}
-                new = Op("stablehlo.constant", (), [type], value, location=op.location)
+                new = Op("stablehlo.constant", (), [type], value, location=op.place)
             else:
-                new = Op("stablehlo.create_token", (), [type], location=op.location)
+                new = Op("stablehlo.create_token", (), [type], location=op.place)
             made.append(block.append(new).result)
-        block.append(Op("stablehlo.return", made, location=op.location))
+        block.append(Op("stablehlo.return", made, location=op.place))
 
     def _broadcast(self, value: Value) -> Op:
         axes = tuple(AxisRef(name) for name, _ in self.meshes[self.mesh].axes)

@@ -12,11 +12,12 @@ from pyshardy.core.devices import padded_shape
 from pyshardy.core.identities import zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.ir.causes import BORDERS, with_cause
 from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.ir.source import place_for
 from pyshardy.propagation.views import strip_manual_axes
+from pyshardy.reshard.needs import BORDERS, RESHARD, Need
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.stretches import Taker
@@ -52,7 +53,7 @@ def reshard_operand(op: Op, index: int, axes: Mapping[int, Axes], ref: str | Mes
     source = made.operands[0] if made is not None and made.name == "sdy.reshard" else value
     if get_sharding(source) is not target:
         reshard = make_reshard(source, target).insert_before(op)
-        reshard.location = with_cause(op.location, f"reshard of operand {index} of {op.name}")
+        reshard.location = place_for(op.place, Need(RESHARD, op.name, index))
         source = reshard.result
     op.set_operand(index, source)
     if made is not None and made.name == "sdy.reshard" and not made.has_uses():
@@ -118,10 +119,10 @@ class Manual:
         computation = outer.op("sdy.manual_computation", values, types, attrs, region_count=1)
         block = computation.region.add_block()
         args = [
-            block.add_arg(outer.like(self._divided(value.type, sharding), value.type), op.location)
+            block.add_arg(outer.like(self._divided(value.type, sharding), value.type), op.place)
             for value, sharding in zip(values, in_shardings)
         ]
-        inner = Builder(self.env.attrs, block, op.location, use_replicas=self.env.use_replicas)
+        inner = Builder(self.env.attrs, block, op.place, use_replicas=self.env.use_replicas)
         inner.op("sdy.return", body(inner, args), [])
         for result, new, sharding in zip(op.results, computation.results, out_shardings):
             if new.type is not result.type:
@@ -157,8 +158,8 @@ class Manual:
             fills_zero: Whether that value is zero.
         """
         marked = self.marked(inner, self.op.operands[index])
-        cause = f"{BORDERS} of operand {index} of {self.op.name}"
-        return Taker(inner, marked, self.mesh, self.env, filler, fills_zero, cause)
+        need = Need(BORDERS, self.op.name, index)
+        return Taker(inner, marked, self.mesh, self.env, filler, fills_zero, need)
 
     def marked(self, inner: Builder, value: Value) -> Builder:
         """Makes ops in the body on the shard of a value, sharded along the axes that are not manual."""
@@ -174,7 +175,7 @@ class Manual:
 
     def builder(self, sharding: TensorSharding | None = None) -> Builder:
         """Makes ops before the op."""
-        return Builder(self.env.attrs, self.op, self.op.location, sharding, self.env.use_replicas)
+        return Builder(self.env.attrs, self.op, self.op.place, sharding, self.env.use_replicas)
 
     def _even_shape(self, value: Value) -> tuple[int, ...]:
         """The shape of a value, padded to a multiple of the shard counts of the manual axes."""

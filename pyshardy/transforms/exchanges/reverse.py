@@ -51,7 +51,7 @@ def _resolve(sharded: ShardedOp, root: Op) -> None:
     op.result.replace_uses(last.result, lambda user, _: user is not last)
     if uneven:
         stays = sharding.mesh == out_sharding.mesh and sharding.dim_axes == out_sharding.dim_axes
-        builder = Builder(sharded.env.attrs, following, op.location, sharding if stays else out_sharding)
+        builder = Builder(sharded.env.attrs, following, op.place, sharding if stays else out_sharding)
         trimmed = builder.cut(last.result, shape)
         last.result.replace_uses(trimmed, lambda user, _: user is not trimmed.defining_op)
 

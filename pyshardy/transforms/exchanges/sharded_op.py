@@ -66,7 +66,7 @@ class ShardedOp:
 
     def builder(self, sharding: TensorSharding | None = None) -> Builder:
         """Makes ops before the op."""
-        return Builder(self.env.attrs, self.op, self.op.location, sharding, self.env.use_replicas)
+        return Builder(self.env.attrs, self.op, self.op.place, sharding, self.env.use_replicas)
 
     def zero(self) -> Value:
         """A scalar zero of the element type."""
@@ -111,7 +111,7 @@ class ShardedOp:
             )
             for value, sharding in zip(operands, in_shardings)
         ]
-        inner = Builder(self.env.attrs, block, self.op.location, use_replicas=self.env.use_replicas)
+        inner = Builder(self.env.attrs, block, self.op.place, use_replicas=self.env.use_replicas)
         body = Body(self, inner, axes)
         inner.op("sdy.return", [fill(body, args)], [])
         return computation.result

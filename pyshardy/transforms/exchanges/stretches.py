@@ -9,8 +9,9 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
-from pyshardy.ir.causes import with_cause
 from pyshardy.ir.nodes import Value
+from pyshardy.ir.source import place_for
+from pyshardy.reshard.needs import Need
 from pyshardy.reshard.window_halo import Fetch, NeighbourPart, Stretches
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.exchange import group_index
@@ -62,7 +63,7 @@ class Taker:
         env: What all ops of a module share.
         fill: The value outside the data, a scalar.
         fills_zero: Whether that value is zero. A device that receives nothing in a permute also gets zeros.
-        cause: The name, for locations, of what needs the communication.
+        need: What the communication is for.
     """
 
     plain: Builder
@@ -71,7 +72,7 @@ class Taker:
     env: Environment
     fill: Value
     fills_zero: bool
-    cause: str
+    need: Need
 
     def take(self, value: Value, along: Along) -> tuple[Value, Margins]:
         """The interval of this device, and the part of it that is outside the data."""
@@ -129,7 +130,7 @@ class Taker:
         sent = self._part(value, along.dim, part.first, part.end)
         found = builder.permute(sent, shift_pairs(along.axes, self.mesh, -part.hop), self.env.next_channel())
         assert found.defining_op is not None
-        found.defining_op.location = with_cause(builder.location, self.cause)
+        found.defining_op.location = place_for(builder.location, self.need)
         if self.fills_zero:
             return found
         assert index is not None

@@ -15,14 +15,15 @@ from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.core.text import format_symbol, quote
-from pyshardy.ir.causes import with_cause
 from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
+from pyshardy.ir.source import place_for
+from pyshardy.reshard.needs import Need
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import CHANNEL
 from pyshardy.transforms.local.identity import COMBINERS
 from pyshardy.transforms.local.localizer import Localizer
-from pyshardy.transforms.reshards.causes import reduction_word, result_text
+from pyshardy.transforms.reshards.causes import reduction_word
 
 MeshRef = str | Mesh
 """A mesh as shardings refer to it."""
@@ -147,8 +148,8 @@ class Collectives:
     def _name(self, made: Op | None, index: int) -> None:
         """Give a collective that completes a result of an op a location that names the op."""
         if made is not None and self.of is not None and made.name.startswith("stablehlo.all_"):
-            cause = f"{reduction_word(self.of, index)} of {result_text(self.of, index)}"
-            made.location = with_cause(self.builder.location, cause)
+            need = Need.of_result(reduction_word(self.of, index), self.of.name, index, len(self.of.results))
+            made.location = place_for(self.builder.location, need)
 
     def _channel_of_partitions(self) -> dict[str, Any]:
         """The channel of a collective; none if devices are replicas."""

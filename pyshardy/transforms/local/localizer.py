@@ -252,12 +252,12 @@ class Localizer:
 
     def builder(self, op: Op) -> Builder:
         """Makes ops of the local program before an op."""
-        return Builder(self.attrs, op, op.location, use_replicas=self.options.use_replicas)
+        return Builder(self.attrs, op, op.place, use_replicas=self.options.use_replicas)
 
     def builder_after(self, op: Op) -> Builder:
         """Makes ops of the local program after an op that is kept."""
         assert op.next is not None
-        return Builder(self.attrs, op.next, op.location, use_replicas=self.options.use_replicas)
+        return Builder(self.attrs, op.next, op.place, use_replicas=self.options.use_replicas)
 
     def finish(self) -> None:
         """Erase replaced ops, and attributes that are no longer needed."""

@@ -75,7 +75,7 @@ def _make(
 ) -> Value:
     """Insert a padded and trimmed collective before an op; return its result."""
     type = padder.originals.get(value, value.type)
-    made = Op(f"sdy.{name}", [value], [type], {attribute: axes, "out_sharding": sharding}, location=op.location)
+    made = Op(f"sdy.{name}", [value], [type], {attribute: axes, "out_sharding": sharding}, location=op.place)
     op.set_operand(0, made.insert_before(op).result)
     (pad_gathering if name == "all_gather" else pad_slicing)(made, padder)
     return op.operands[0]
@@ -90,7 +90,7 @@ def _reduce_before(op: Op) -> None:
     reduced = before.with_unreduced([axis for axis in before.unreduced if axis not in axes])
     attrs |= {"reduction_axes": axes, "out_sharding": reduced}
     value = op.operands[0]
-    made = Op("sdy.all_reduce", [value], [value.type], attrs, location=op.location).insert_before(op)
+    made = Op("sdy.all_reduce", [value], [value.type], attrs, location=op.place).insert_before(op)
     op.set_operand(0, made.result)
 
 

@@ -54,7 +54,7 @@ class Padder:
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
         """Makes ops before an op."""
-        return Builder(self.context.attrs, op, op.location, sharding)
+        return Builder(self.context.attrs, op, op.place, sharding)
 
     def like(self, value: Value, op: Op) -> Builder:
         """Makes ops before an op, with the sharding of a value."""
@@ -163,7 +163,7 @@ class Padder:
         following = op.next
         assert following is not None
         shape = self.padded_shape(result, sharding)
-        builder = Builder(self.context.attrs, following, op.location, sharding)
+        builder = Builder(self.context.attrs, following, op.place, sharding)
         original, kind = self.originals.get(result, result.type), self.paddings.get(result)
         cut = builder.cut(result, shape)
         result.replace_uses(cut, lambda user, _: user is not cut.defining_op)

@@ -1,15 +1,17 @@
-"""Naming the cause of a reshard in its location, which its collectives inherit.
+"""Gives reshards the places of the ops that need them, and the need; their collectives inherit these.
 
-The name consists of the op, as JAX scopes it, and the resharded value: `jit(f)/dot_general/reshard of operand 0 of
-stablehlo.dot_general`. XLA shows it in profiles as the name of the collective.
+The location of such a place has the name of the op, as JAX scopes it, and the resharded value:
+`jit(f)/dot_general/reshard of operand 0 of stablehlo.dot_general`. XLA shows it in profiles as the name of the
+collective.
 """
 
 from __future__ import annotations
 
 from pyshardy.core.sharding import ReductionKind
-from pyshardy.ir.causes import OTHER_REDUCTION, REDUCTIONS, with_cause
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.source import place_for
+from pyshardy.reshard.needs import OTHER_REDUCTION, REDUCTIONS, RESHARD, Need
 from pyshardy.transforms.reduction_kinds import combiners
 from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
 
@@ -33,15 +35,10 @@ def reduction_word(op: Op, index: int = 0) -> str:
     return OTHER_REDUCTION if names is None else REDUCTIONS.get(names[index], OTHER_REDUCTION)
 
 
-def result_text(op: Op, index: int) -> str:
-    """A result of an op in words."""
-    return f"result {index} of {op.name}" if len(op.results) > 1 else f"result of {op.name}"
-
-
 def _word(made: Op) -> str:
     """The word for an op that changes the sharding of a value for another op."""
     if made.name != _ALL_REDUCE:
-        return "reshard"
+        return RESHARD
     value = made.operands[0]
     while value.defining_op is not None and value.defining_op.name in MADE:
         value = value.defining_op.operands[0]
@@ -64,29 +61,29 @@ class CauseNamer:
     def name(self, op: Op) -> None:
         """Name the new reshards before an op, after it, and at the ends of its regions."""
         for index, value in enumerate(op.operands):
-            self._before(value, f"operand {index} of {op.name}", op)
+            self._before(value, Need(RESHARD, op.name, index), op)
         for result in () if op.name in MADE else op.results:
-            self._after(result, result_text(op, result.index), op)
+            self._after(result, Need.of_result(RESHARD, op.name, result.index, len(op.results)), op)
         for region in op.regions:
             for block in region.blocks:
                 for index, value in enumerate(block.terminator.operands if block.last is not None else ()):
-                    self._before(value, f"result {index} of the body of {op.name}", op)
+                    self._before(value, Need(RESHARD, op.name, index, True, True), op)
 
-    def _before(self, value: Value, what: str, op: Op) -> None:
+    def _before(self, value: Value, need: Need, op: Op) -> None:
         made = value.defining_op
         while made is not None and self._is_new(made):
-            self._locate(made, what, op)
+            self._locate(made, need, op)
             made = made.operands[0].defining_op
 
-    def _after(self, value: Value, what: str, op: Op) -> None:
+    def _after(self, value: Value, need: Need, op: Op) -> None:
         user = value.only_user()
         while user is not None and self._is_new(user):
-            self._locate(user, what, op)
+            self._locate(user, need, op)
             user = user.result.only_user()
 
     def _is_new(self, op: Op) -> bool:
         return op.name in MADE and op not in self._named
 
-    def _locate(self, made: Op, what: str, op: Op) -> None:
+    def _locate(self, made: Op, need: Need, op: Op) -> None:
         self._named.add(made)
-        made.location = with_cause(op.location, f"{_word(made)} of {what}")
+        made.location = place_for(op.place, need._replace(what=_word(made)))

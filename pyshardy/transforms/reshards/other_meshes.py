@@ -59,5 +59,5 @@ def go_through_whole(reshard: Op, meshes: Meshes) -> None:
         whole = make_reshard(value, TensorSharding.fully_replicated(sharding.mesh, value.type.rank))
         whole.insert_before(reshard).location = reshard.location
         value = whole.result
-    same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.location).insert_before(reshard)
+    same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.place).insert_before(reshard)
     reshard.set_operand(0, same.result)

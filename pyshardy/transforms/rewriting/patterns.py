@@ -95,7 +95,7 @@ def reduce_of_sharded(op: Op, rewriter: Rewriter) -> bool:
     if sort_and_merge(sum(axes, ()), mesh_of(out, _meshes_around(op))) != op.attrs["reduction_axes"]:
         return False
     attrs = {"gathering_axes": axes, "out_sharding": out}
-    gather = Op("sdy.all_gather", unreduced.operands, [op.result.type], attrs, location=op.location)
+    gather = Op("sdy.all_gather", unreduced.operands, [op.result.type], attrs, location=op.place)
     rewriter.replace(op, rewriter.insert(gather, op).result)
     return True
 
@@ -136,11 +136,11 @@ def slice_of_all_reduce(op: Op, rewriter: Rewriter) -> bool:
     attrs = {"reduce_scatter_axes": scattered, "out_sharding": _scattered_sharding(op, reduce, scattered)}
     if "reduction_op" in reduce.attrs:
         attrs["reduction_op"] = reduce.attrs["reduction_op"]
-    new = Op("sdy.reduce_scatter", reduce.operands, [op.result.type], attrs, location=reduce.location)
+    new = Op("sdy.reduce_scatter", reduce.operands, [op.result.type], attrs, location=reduce.place)
     rewriter.insert(new, op)
     if any(rest):
         attrs = {"slicing_axes": rest, "out_sharding": op.attrs["out_sharding"]}
-        slice = Op("sdy.all_slice", new.results, [op.result.type], attrs, location=op.location)
+        slice = Op("sdy.all_slice", new.results, [op.result.type], attrs, location=op.place)
         new = rewriter.insert(slice, op)
     for user in reduce.result.users():
         rewriter.replace(user, new.result)

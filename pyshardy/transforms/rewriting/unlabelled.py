@@ -121,7 +121,7 @@ def reuse_reshard(op: Op, rewriter: Rewriter) -> bool:
         return False
     value = found.result
     if value.type is not root.type:
-        value = Op("stablehlo.reshape", [value], [root.type], location=found.location).insert_after(found).result
+        value = Op("stablehlo.reshape", [value], [root.type], location=found.place).insert_after(found).result
     for step in reversed(chain):
         definition = value.defining_op
         assert definition is not None

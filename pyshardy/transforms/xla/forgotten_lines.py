@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from pyshardy.ir.causes import scope_of
-from pyshardy.ir.diagnostics import source_frames
+from pyshardy.ir.locations import named_location, scope_of, source_frames
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.source import identity_of, location_at
-from pyshardy.ir.strings import named_location
 
 
 def has_forgotten(function: Op) -> bool:

@@ -4,7 +4,8 @@ import pytest
 
 from pyshardy.cli.expectations import Expectation, check_expectations, find_expectations
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.diagnostics import Diagnostic, Severity, source_position
+from pyshardy.ir.diagnostics import Diagnostic, Severity
+from pyshardy.ir.locations import source_position
 
 
 def diagnostic(severity: str, line: int | None, message: str, *notes: Diagnostic) -> Diagnostic:

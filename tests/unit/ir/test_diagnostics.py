@@ -11,9 +11,8 @@ from pyshardy.ir.diagnostics import (
     PassError,
     Severity,
     errors_of,
-    format_location,
-    source_position,
 )
+from pyshardy.ir.locations import format_location, source_position
 from pyshardy.ir.nodes import Op
 
 from .reading import find, read

@@ -7,7 +7,7 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.diagnostics import source_position
+from pyshardy.ir.locations import source_position
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.rules.notation import parse_rule

@@ -10,22 +10,20 @@ from jaxlib.mlir import ir
 
 import pyshardy
 from pyshardy.errors import InvalidModuleError, ShardyError
-from pyshardy.ir.causes import cause_of, scope_of, with_cause
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import PassError
+from pyshardy.ir.locations import argument_name, location_name, named_location, read_location, with_need
 from pyshardy.ir.strings import (
-    argument_name,
     check_names,
     is_utf8,
-    location_name,
     make_string,
     make_symbol,
     named_attributes,
-    named_location,
     shown,
     string_value,
     symbol_name,
 )
+from pyshardy.reshard.needs import Need
 
 TEXTS = {"a": '"a"', "": '""', "é": r'"\C3\A9"', "\udcff": r'"\FF"', 'a"\udc80\\': r'"a\22\80\\"'}
 
@@ -72,8 +70,9 @@ def test_names_of_locations_come_back(text: str) -> None:
 
 
 def test_causes_in_scopes_that_are_no_utf_8() -> None:
-    found = with_cause(named_location("jit(\udcff)", ir.Location.file("f.py", 3, 4)), "sum of result of stablehlo.dot")
-    assert (cause_of(found), scope_of(found)) == ("sum of result of stablehlo.dot", r"jit(\FF)")
+    need = Need("sum", "stablehlo.dot", None, is_result=True)
+    found = read_location(with_need(named_location("jit(\udcff)", ir.Location.file("f.py", 3, 4)), need))
+    assert (found.need, found.scope) == (need, r"jit(\FF)")
 
 
 def test_what_is_shown() -> None:

@@ -13,7 +13,6 @@ from jax.sharding import PartitionSpec as P
 import pyshardy
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.results.values import frames_of
 
 MESH = {"data": 4, "model": 2}
 WEIGHT = jax.ShapeDtypeStruct((64, 64), jnp.float32)
@@ -109,17 +108,6 @@ def test_options_of_propagation_count() -> None:
     ignored = pyshardy.propagate(text, user_priorities=False)
     (row,) = [row for row in ignored.values["add"] if row.kind == "op"]
     assert str(row.sharding) == str(ignored.outputs[0].sharding)
-
-
-def test_functions_that_are_calls_have_names_and_scopes_have_none() -> None:
-    text = 'loc("jit(f)/add"(callsite("mlp"("net.py":3:8 to :9) at callsite("f"("-":31:4) at "main.py":9:1))))'
-    found = frames_of(text, "model.mlir")
-    assert [(frame.function, frame.place) for frame in found] == [
-        ("mlp", ("net.py", 3, 8)),
-        ("f", ("model.mlir", 31, 4)),
-        ("", ("main.py", 9, 1)),
-    ]
-    assert frames_of('loc("jit(f)/add"("net.py":3:8))')[0].function == ""
 
 
 def test_a_row_is_explained() -> None:

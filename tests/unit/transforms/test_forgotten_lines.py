@@ -8,9 +8,8 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
-from pyshardy.ir.causes import scope_of
-from pyshardy.ir.diagnostics import source_frames
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.table import pass_of

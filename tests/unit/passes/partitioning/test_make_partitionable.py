@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import pyshardy
-from pyshardy.ir.causes import cause_of, scope_of
-from pyshardy.ir.diagnostics import Diagnostics, PassError, source_position
+from pyshardy.ir.diagnostics import Diagnostics, PassError
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import scope_of, source_position
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.passes.pipeline import run_pipeline
@@ -53,7 +53,7 @@ def test_a_custom_call_is_named_by_its_target() -> None:
 def test_reshards_say_what_they_are_for() -> None:
     module, _ = after(TOP_K)
     reshards = [op for op in walk(main_function(module.root)) if op.name == "sdy.reshard"]
-    assert [cause_of(op.location) for op in reshards] == [
+    assert [str(op.need) for op in reshards] == [
         "reshard of operand 0 of chlo.top_k", "reshard of result 0 of chlo.top_k",
     ]  # fmt: skip
     assert {scope_of(op.location) for op in reshards} == {"jit(f)/top_k"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import pyshardy
-from pyshardy.ir.causes import cause_of, scope_of
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import scope_of
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.passes.pipeline import run_pipeline
@@ -28,7 +28,7 @@ def causes(options: str) -> list[tuple[str, str | None]]:
     """What every op that moves data says that it is for."""
     module = run_pipeline(Module.parse(PRODUCT), f"sdy-insert-explicit-reshards{{enable-full-version=true{options}}}")
     moving = ("sdy.reshard", "sdy.all_reduce")
-    return [(op.name, cause_of(op.location)) for op in walk(main_function(module.root)) if op.name in moving]
+    return [(op.name, op.need and str(op.need)) for op in walk(main_function(module.root)) if op.name in moving]
 
 
 def test_new_reshards_say_what_they_are_for_and_old_ones_stay() -> None:
