@@ -11,24 +11,21 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds, network_of
-from pyshardy.costing.program import Traffic
+from pyshardy.costing.kernels import Kernel
+from pyshardy.costing.program import Kind, Op, Tensor, Traffic
+from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.errors import ShardyError
 from pyshardy.graph.program import OpKind
 from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.collectives import Collective, CollectiveKind, sent_by_device
 from pyshardy.reshard.plan import OpInput, plan_op
-from pyshardy.rules.properties import PRODUCTS
 
 EDGES: Final = frozenset(("sdy.data_flow_edge", "sdy.func_data_flow_edge"))
 _FREE: Final = frozenset(
     ("stablehlo.reshape", "stablehlo.constant", "sdy.constant", "sdy.sharding_constraint", "stablehlo.while",
      "stablehlo.optimization_barrier", "sdy.propagation_barrier", "func.return", "stablehlo.return")
 ) | EDGES  # fmt: skip
-_SLICING: Final = frozenset(("stablehlo.slice", "stablehlo.dynamic_slice", "stablehlo.gather"))
-_UPDATING: Final = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 ALIASES: Final = EDGES | {"stablehlo.while", "stablehlo.optimization_barrier", "sdy.sharding_constraint"}
-_CONVOLUTION: Final = "stablehlo.convolution"
-
 COMBINING: Final = frozenset(
     ("stablehlo.reduce", "stablehlo.scatter", "stablehlo.sort", "stablehlo.reduce_window", "stablehlo.map",
      "stablehlo.select_and_scatter", "stablehlo.all_reduce", "stablehlo.reduce_scatter")
@@ -76,6 +73,7 @@ class StaticOp(NamedTuple):
     Attributes:
         op: The number of the op.
         kind: The kind of the op.
+        cost: What its cost depends on besides the shards.
         number: A number that ops of equal cost share.
         tensors: The values that hold the shardings of its tensors, operands first; -1 for none.
         operands: The number of operands.
@@ -87,6 +85,7 @@ class StaticOp(NamedTuple):
 
     op: int
     kind: OpKind
+    cost: Kind
     number: int
     tensors: tuple[int, ...]
     operands: int
@@ -106,10 +105,8 @@ class OpPricer:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.mesh, self.topology = problem, problem.mesh, problem.topology
         self.meshes = problem.program.meshes
-        hardware = self.topology.hardware
-        self._floor = hardware.kernel_floor_s
-        self._bandwidth = hardware.memory_bytes_per_s * hardware.memory_efficiency
-        self._rates: dict[float, float] = {}
+        self._tensors: list[Tensor] = []
+        self._roofline = Roofline(self.topology.hardware, self._tensors)
         self._sends: dict[Hashable, Sent] = {}
 
     def elements(self, shape: tuple[int, ...], sharding: TensorSharding | None) -> float:
@@ -249,66 +246,28 @@ class OpPricer:
         return Sent(seconds, network_of(traffic, self.topology), traffic.group_size)
 
     def _kernel(self, static: StaticOp, used: Shardings) -> float:
-        name = static.kind.name
-        if name in _FREE:
+        """The seconds of an op on shards: its arithmetic or the memory traffic of its tensors that are in memory."""
+        if static.kind.name in _FREE:
             return 0.0
-        flops = self._flops(static, used)
-        moved = 0.0
-        own = slice(static.operands, None)
-        parts = zip(static.shapes[own], used[own], static.sizes[own])
-        result = [self.elements(shape, one) * size for shape, one, size in parts]
-        for index in range(static.operands):
-            if static.stored[index]:
-                whole = self.elements(static.shapes[index], used[index]) * static.sizes[index]
-                if index == 0 and name in _UPDATING:
-                    whole = 0.0
-                elif index == 0 and name in _SLICING and result:
-                    whole = min(whole, result[0])
-                moved += whole
-        is_root = False
-        for index, size in enumerate(result):
-            if static.stored[static.operands + index]:
-                is_root = True
-                if name in _UPDATING:
-                    last = static.operands - 1 if name == "stablehlo.scatter" else 1
-                    size = min(size, self.elements(static.shapes[last], used[last]) * static.sizes[last])
-                moved += size
-        seconds = max(moved / self._bandwidth, flops)
-        return max(seconds, self._floor) if is_root else seconds
+        kind, count = static.cost, static.operands
+        given = (*kind.operands, *kind.results)
+        held = self._tensors[:] = [self._shard(tensor, sharding) for tensor, sharding in zip(given, used)]
+        reads, writes = (
+            tuple(place for place in places if static.stored[place])
+            for places in (range(count), range(count, len(held)))
+        )
+        local = Kind(kind.name, tuple(held[:count]), tuple(held[count:]), kind.facts)
+        op = Op(local, tuple(range(count)), tuple(range(count, len(held))))
+        price = self._roofline.price(Kernel((op,), reads, writes, frozenset()))
+        if price.bound is Bound.FLOOR and not writes:  # a part of the kernels that use it
+            return price.bytes / self.topology.hardware.bytes_per_s(is_product=False)
+        return price.seconds
 
-    def _flops(self, static: StaticOp, used: Shardings) -> float:
-        """The seconds of the arithmetic of a product or convolution; 0 for other ops."""
-        kind = static.kind
-        rule = kind.rule
-        if rule is None or kind.name not in PRODUCTS and kind.name != _CONVOLUTION:
-            return 0.0
-        shards = [1] * len(rule.factor_sizes)
-        for mapping, sharding in zip(rule.tensors, used):
-            if sharding is None:
-                continue
-            for factors, dim in zip(mapping, sharding.dims):
-                if dim.axes:
-                    factor = factors[0]
-                    shards[factor] = max(shards[factor], self.shards(dim.axes))
-        if kind.name == _CONVOLUTION:
-            local = [-(-size // count) for size, count in zip(rule.factor_sizes, shards)]
-            count = prod(static.shapes[2]) * prod(static.shapes[1]) / max(1, self._out_features(static))
-            count *= prod(local) / max(1, prod(rule.factor_sizes))
-        else:
-            count = prod(-(-size // count) for size, count in zip(rule.factor_sizes, shards))
-        size = static.sizes[0]
-        rate = self._rates.get(size)
-        if rate is None:
-            hardware = self.topology.hardware
-            dtype = {1.0: "i8", 2.0: "bf16", 8.0: "f64"}.get(size, "f32")
-            rate = self._rates[size] = hardware.matrix_flops_per_s(dtype) * hardware.matrix_efficiency
-        return 2.0 * count / rate
-
-    @staticmethod
-    def _out_features(static: StaticOp) -> int:
-        rule = static.kind.rule
-        assert rule is not None
-        image = {factor for dim in rule.operands[0] for factor in dim}
-        result = {factor for dim in rule.results[0] for factor in dim}
-        kernel = {factor for dim in rule.operands[1] for factor in dim}
-        return prod(rule.factor_sizes[factor] for factor in (kernel & result) - image)
+    def _shard(self, tensor: Tensor, sharding: TensorSharding | None) -> Tensor:
+        """The shard of a tensor, with padding."""
+        if sharding is None or not tensor.shape:
+            return tensor
+        sizes = [
+            -(-size // self.shards(dim.axes)) if dim.axes else size for size, dim in zip(tensor.shape, sharding.dims)
+        ]
+        return Tensor(tuple(sizes), tensor.dtype, -(-tensor.bytes * prod(sizes) // max(1, tensor.elements)))

@@ -174,10 +174,11 @@ class Pricer:
             parent = program.parents[number]
             if parent >= 0 and program.kind(parent).name in COMBINING:
                 continue
-            key = (program.kind_of[number], shapes, sizes, stored)
+            cost = self.problem.kinds[number]
+            key = (program.kind_of[number], cost, shapes, sizes, stored)
             same = known.setdefault(key, len(known))
             times = self.problem.times[number]
-            found.append(StaticOp(number, kind, same, tensors, operands, shapes, sizes, stored, times))
+            found.append(StaticOp(number, kind, cost, same, tensors, operands, shapes, sizes, stored, times))
         return found
 
     def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:

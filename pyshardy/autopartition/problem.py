@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.program import Kind
 from pyshardy.costing.topology import Topology
 from pyshardy.graph.program import Program
 
@@ -64,6 +65,7 @@ class Problem:
         mesh: The mesh.
         inputs: The inputs of the whole program.
         outputs: The outputs of the whole program.
+        kinds: Per op, what its cost depends on besides the shards; of an op that costs nothing, only the name counts.
         times: Per op, how often it runs; an op of a middle layer counts for all layers that it represents.
         bytes: Per value, the bytes of an element.
         topology: The chip, and the placement of the mesh on the networks.
@@ -79,6 +81,7 @@ class Problem:
     mesh: Mesh
     inputs: tuple[InputFact, ...]
     outputs: tuple[OutputFact, ...]
+    kinds: Sequence[Kind]
     times: Sequence[int]
     bytes: Sequence[float]
     topology: Topology

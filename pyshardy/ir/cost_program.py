@@ -259,7 +259,7 @@ class CostReader:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
         place: OpOrigin = NodePlace(node, self.name, self.compiler)
-        return Op(self._kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+        return Op(self.kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
         """Record the known numbers among the results of a conditional that always takes the same branch."""
@@ -296,7 +296,8 @@ class CostReader:
             self.traffic.sent_bytes(node),
         )
 
-    def _kind(self, node: Node) -> Kind:
+    def kind(self, node: Node) -> Kind:
+        """The properties of an op that its cost depends on."""
         attributes = self._attributes(node)
         if attributes is None or node.regions or node.name in CONTEXT_FACTS:
             return self._new_kind(node, attributes)

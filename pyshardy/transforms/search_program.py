@@ -8,9 +8,11 @@ from functools import partial
 from pyshardy.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.program import Kind
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.graph.program import NO_VALUE
+from pyshardy.ir.cost_program import CostReader
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, is_donated, main_function, result_attrs, return_op
 from pyshardy.ir.locations import argument_name
@@ -88,6 +90,7 @@ def build_problem(
         mesh=mesh,
         inputs=_inputs(main, short, short_main, index),
         outputs=_outputs(main, short, short_main, index),
+        kinds=_kinds(short.root, index),
         times=[count * weight for count, (_, weight) in zip(times, layers)],
         bytes=_element_bytes(index),
         topology=topology,
@@ -96,6 +99,12 @@ def build_problem(
         layers=layers if families else (),
         places=partial(_places, short.root, index),
     )
+
+
+def _kinds(root: Op, index: ProgramIndex) -> list[Kind]:
+    """What the cost of each op depends on."""
+    reader = CostReader(root, module_meshes(root), "")
+    return [Kind(op.name, (), ()) if op.name == "func.func" else reader.kind(op) for op in index.ops]
 
 
 def _places(root: Op, index: ProgramIndex) -> dict[Hashable, int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from search.compare import MESHES, load
 
+import pyshardy
 from pyshardy.autopartition.pricing import Pricer
 from pyshardy.autopartition.space import Space
 from pyshardy.autopartition.tactics import tactics
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
@@ -32,6 +34,38 @@ def test_sums_of_results_that_nobody_shards_are_sent() -> None:
     for assignment, is_sent in ((contracted, True), (rows, False)):
         quick = pricer.price(space.shardings(assignment), 0.0)
         assert (quick.communication_seconds > 0) == is_sent
+
+
+CONVOLUTION = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<64x32x32x128xbf16>, %k: tensor<3x3x128x256xbf16>) -> tensor<64x32x32x256xbf16> {
+  %0 = stablehlo.convolution(%a, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<64x32x32x128xbf16>, tensor<3x3x128x256xbf16>) -> tensor<64x32x32x256xbf16>
+  return %0 : tensor<64x32x32x256xbf16>
+}"""
+SORT = """
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+  %0 = "stablehlo.sort"(%a) <{dimension = 1 : i64, is_stable = true}> ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %1 = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}"""
+
+
+@pytest.mark.parametrize("text", [PRODUCT, CONVOLUTION, SORT], ids=["product", "convolution", "sort"])
+@pytest.mark.parametrize("axes", [(), ("x",)], ids=["whole", "split"])
+def test_one_op_costs_what_the_careful_estimate_says(text: str, axes: tuple[str, ...]) -> None:
+    space = space_from(text)
+    values = {fact.value: len(fact.shape) for fact in (space.problem.inputs[0], space.problem.outputs[0])}
+    sharding = {value: TensorSharding("mesh", [axes, *[()] * (rank - 1)]) for value, rank in values.items()}
+    own = Pricer(space.problem).price(sharding, 0.0)
+    row = "None" if not axes else "x"
+    cost = pyshardy.cost(pyshardy.load(text).annotate({"arg0": row, "result": row}), "h100")
+    assert own.seconds == pytest.approx(cost.step_seconds, rel=1e-9)
 
 
 @pytest.mark.parametrize(
