@@ -24,6 +24,7 @@ from pyshardy.costing.program import (
     Traffic,
 )  # fmt: skip
 from pyshardy.ir.compiler_causes import CompilerCauses
+from pyshardy.ir.constants import splat_number
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
     CALL,
@@ -344,7 +345,7 @@ class CostReader:
     def _unit(self, attr: Any) -> int | None:
         """0 or 1 if a constant is that everywhere."""
         if attr not in self.units:
-            number = getattr(attr.get_splat_value(), "value", None) if getattr(attr, "is_splat", False) else None
+            number = splat_number(attr)
             self.units[attr] = int(number) if number is not None and number in (0, 1) else None
         return self.units[attr]
 

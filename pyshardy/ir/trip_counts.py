@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
 
+from pyshardy.ir.constants import constant_integer
 from pyshardy.ir.functions import CALL, functions, is_declaration, return_op
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
 from pyshardy.rules.properties import PROGRAM_CONSTANTS
@@ -35,7 +36,6 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 _FLIPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 _INTEGER = re.compile(r"(u?)i(\d+)")
-_ONE_NUMBER = re.compile(r"dense<\[*(-?\d+)\]*>")
 _DIRECTION = re.compile(r"\b(LT|GT|LE|GE|EQ|NE)\b")
 
 
@@ -168,7 +168,8 @@ class TripCounts:
         if op is None or _limits(value.type) is None:
             return unknown
         if op.name in PROGRAM_CONSTANTS:
-            return _constant_base_offset(op) or unknown
+            number = constant_integer(value)
+            return unknown if number is None else _BaseOffset(None, number)
         inputs = [self._base_offsets.get(other, _BaseOffset(other, 0)) for other in self._inputs(value)]
         if not inputs:
             return unknown
@@ -261,12 +262,6 @@ def _holds(target: ValueType, source: ValueType, number: _BaseOffset) -> bool:
         return False
     low, high = (number.offset, number.offset) if number.base is None else narrow
     return wide[0] <= low and high <= wide[1]
-
-
-def _constant_base_offset(op: Op) -> _BaseOffset | None:
-    """The number in a constant of one element, from its text, because MLIR's bindings do not read all widths."""
-    match = _ONE_NUMBER.match(str(op.attrs["value"]))
-    return None if match is None else _BaseOffset(None, int(match[1]))
 
 
 def _computed(name: str, left: _BaseOffset, right: _BaseOffset) -> _BaseOffset | None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jaxlib.mlir import ir
-
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.constants import is_splat, with_type
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.xla.simplifications.constants import CONSTANT, is_splat, splat_attribute
+from pyshardy.transforms.xla.simplifications.constants import CONSTANT
 
 _BROADCAST = "stablehlo.broadcast_in_dim"
 
@@ -43,12 +42,8 @@ def expand_constant(op: Op, attrs: AttrTable) -> None:
     if not is_splat(attr) or math.prod(type.shape or ()) == 1:
         return
     scalar_type = attrs.ranked_type((), type)
-    if isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)):
-        scalar = splat_attribute(attr.get_splat_value(), scalar_type)
-    else:
-        scalar = attrs.parse(str(attr).rpartition(" : ")[0] + f" : {scalar_type}")
     builder = Builder(attrs, op, op.place)
-    value = builder.value("constant", (), scalar_type, value=scalar)
+    value = builder.value("constant", (), scalar_type, value=with_type(attr, scalar_type, attrs))
     _replace(op, builder.broadcast(value, type.shape or ()))
 
 

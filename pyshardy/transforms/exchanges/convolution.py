@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding_on_mesh import Meshes, common_mesh
+from pyshardy.ir.constants import margins_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.factors import project_tensors
@@ -35,18 +36,10 @@ def is_plain_contraction(op: Op, index: int, lhs_dim: int, kernel_dim: int, outp
     spread = any(op.attrs[name][index] != 1 for name in _SPREADS if name in op.attrs)
     reversal = op.attrs.get("window_reversal")
     is_reversed = reversal is not None and reversal[index]
-    is_plain = not spread and not is_reversed and not any(_margin(op.attrs.get("padding"), index))
+    is_plain = (
+        not spread and not is_reversed and not any(margins_of(op.attrs.get("padding"), op.result.type.rank - 2)[index])
+    )
     return output == 1 and lhs == kernel and is_plain
-
-
-def _margin(padding: Any, index: int) -> tuple[int, ...]:
-    """The low and high padding of a spatial dimension."""
-    if padding is None:
-        return 0, 0
-    if padding.is_splat:
-        value = padding.get_splat_value().value
-        return value, value
-    return tuple(padding)[2 * index : 2 * index + 2]
 
 
 def _grouped_factors(op: Op, rule: Rule, numbers: ConvolutionNumbers) -> set[int]:

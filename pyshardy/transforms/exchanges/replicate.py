@@ -12,6 +12,7 @@ from pyshardy.core.axis_lists import subtract_axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, common_mesh, mesh_of, shard_counts
+from pyshardy.ir.constants import constant_integer
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.reshard.factors import project_tensors, rebuild
@@ -19,7 +20,6 @@ from pyshardy.rules.ops import ops_that
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.exchanges.window import free_dims
-from pyshardy.transforms.local.bounds import constant_integer
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 _WINDOWS = ops_that(lambda traits: traits.exchange == "window:resolve_window")

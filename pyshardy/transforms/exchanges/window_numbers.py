@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pyshardy.ir.constants import margins_of
 from pyshardy.ir.nodes import Op
 from pyshardy.reshard.window_halo import Stretches
 
@@ -48,7 +49,7 @@ def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
         rank: The number of dimensions of a window.
         names: The names of its attributes for dilations.
     """
-    margins = _margins(op.attrs.get("padding"), rank)
+    margins = margins_of(op.attrs.get("padding"), rank)
     strides, dilations, spreads = (_list(op, name, rank) for name in ("window_strides", *names))
     reversal = op.attrs.get("window_reversal")
     flags = [False] * rank if reversal is None else [bool(reversal[place]) for place in range(rank)]
@@ -58,13 +59,6 @@ def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
 def _list(op: Op, name: str, rank: int) -> list[int]:
     attr = op.attrs.get(name)
     return [1] * rank if attr is None else list(attr)
-
-
-def _margins(attr: Any, rank: int) -> list[tuple[int, int]]:
-    if attr is None:
-        return [(0, 0)] * rank
-    flat = [attr.get_splat_value().value] * (2 * rank) if attr.is_splat else list(attr)
-    return list(zip(flat[::2], flat[1::2]))
 
 
 def of_outputs(window: WindowDim, size: int, taps: int, out_size: int, shards: int) -> Stretches:

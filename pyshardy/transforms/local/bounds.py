@@ -6,14 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jaxlib.mlir import ir
-
 from pyshardy.core.axes import Axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Value
-from pyshardy.rules.properties import PROGRAM_CONSTANTS
 from pyshardy.transforms.builder import Builder
 
 _INTEGER = re.compile(r"(?:u|s)?i(\d+)")
@@ -83,15 +80,3 @@ def wide_enough(builder: Builder, indices: Value, largest: int) -> Value:
     if holds(indices.type.element, largest):
         return indices
     return builder.convert(indices, "i32" if holds("i32", largest) else "i64")
-
-
-def constant_integer(value: Value) -> int | None:
-    """The value of a scalar constant."""
-    op = value.defining_op
-    if op is None or op.name not in PROGRAM_CONSTANTS:
-        return None
-    attr = op.attrs["value"]
-    if not isinstance(attr, ir.DenseElementsAttr) or not attr.is_splat:
-        return None
-    splat = attr.get_splat_value()
-    return splat.value if isinstance(splat, ir.IntegerAttr) else None

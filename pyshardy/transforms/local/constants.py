@@ -5,11 +5,8 @@ Source: docs/semantics/partitioner.md#constants-and-iota
 
 from __future__ import annotations
 
-from typing import Any
-
-from jaxlib.mlir import ir
-
-from pyshardy.ir.nodes import Op, ValueType
+from pyshardy.ir.constants import is_splat, with_type
+from pyshardy.ir.nodes import Op
 from pyshardy.transforms.local.collectives import keep_on_leaders, slice_along
 from pyshardy.transforms.local.localizer import Localizer
 
@@ -26,26 +23,15 @@ def localize_constant(op: Op, local: Localizer) -> None:
         return
     builder = local.builder(op)
     value, type = op.attrs["value"], local.local_type_of(op, op.result)
-    is_splat = type is not op.result.type and _is_splat(value)
-    if is_splat:
-        value = _splat(value, type, local)
-    made = builder.value("constant", (), type if is_splat else op.result.type, value=value)
+    is_cut = type is not op.result.type and is_splat(value)
+    if is_cut:
+        value = with_type(value, type, local.attrs)
+    made = builder.value("constant", (), type if is_cut else op.result.type, value=value)
     if sharding is not None and type is not made.type:
         made = slice_along(builder, made, sharding.dim_axes, local.mesh(sharding), type.shape or ())
     if sharding is not None and sharding.unreduced:
         made = keep_on_leaders(op, builder, made, sharding.unreduced, sharding, local)
     local.replace(op, [made])
-
-
-def _is_splat(value: Any) -> bool:
-    if isinstance(value, ir.DenseElementsAttr):
-        return value.is_splat
-    return str(value).startswith("dense<(")
-
-
-def _splat(value: Any, type: ValueType, local: Localizer) -> Any:
-    text = str(value)
-    return local.attrs.parse(f"{text[: text.rindex('>', 0, text.rindex(' : '))]}> : {type}")
 
 
 def localize_get_dimension_size(op: Op, local: Localizer) -> None:

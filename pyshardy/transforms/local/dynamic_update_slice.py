@@ -6,10 +6,11 @@ Source: docs/semantics/partitioner.md#dynamic-update-slices
 from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.ir.constants import constant_integer
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.transforms.builder import Builder
-from pyshardy.transforms.local.bounds import constant_integer, wide_enough
+from pyshardy.transforms.local.bounds import wide_enough
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.local.slicing import check_same_axes, mismatch
 

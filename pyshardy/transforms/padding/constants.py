@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from pyshardy.ir.constants import is_splat, splat_of, with_type
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.rules.properties import PROGRAM_CONSTANTS
 from pyshardy.transforms.builder import zero_text
 from pyshardy.transforms.padding.padder import Padder, Padding, Shape
 
 _ELEMENT = re.compile(r"\([^)]*\)|[^\[\],\s]+")
 _MOST_ADDED = 2**22
 """By so many elements may a constant grow: every one is written."""
-_KINDS = {0.0: Padding.ZERO, 1.0: Padding.ONE}
+_KINDS: dict[Any, Padding] = {0.0: Padding.ZERO, 1.0: Padding.ONE}
 
 
 def pad_constant(op: Op, padder: Padder) -> None:
@@ -31,25 +32,21 @@ def pad_constant(op: Op, padder: Padder) -> None:
     padded = result.type.shape or ()
     if padded == shape:
         return
+    attr, attrs = op.attrs["value"], padder.context.attrs
+    if is_splat(attr):
+        op.set_attr("value", with_type(attr, result.type, attrs))
+        return
     values = _values(op)
-    if not _is_splat(values):
-        _check_growth(op, prod(padded) - prod(shape))
-        values = _padded(values, shape, padded, zero_text(result.type.element))
-        if op.name == "sdy.constant":
-            padder.paddings[result] = Padding.ZERO
-    op.set_attr("value", padder.context.attrs.parse(f"dense<{values}> : {result.type}"))
+    _check_growth(op, prod(padded) - prod(shape))
+    values = _padded(values, shape, padded, zero_text(result.type.element))
+    if op.name == "sdy.constant":
+        padder.paddings[result] = Padding.ZERO
+    op.set_attr("value", attrs.parse(f"dense<{values}> : {result.type}"))
 
 
-def splat_of(value: Value) -> Padding | None:
+def filler_of(value: Value) -> Padding | None:
     """Zero or one, if the value is a constant with only that element."""
-    op = value.defining_op
-    if op is None or op.name not in PROGRAM_CONSTANTS:
-        return None
-    text = {"false": "0", "true": "1"}.get(values := _values(op), values)
-    try:
-        return _KINDS.get(float(text))
-    except ValueError:
-        return None
+    return _KINDS.get(splat_of(value))
 
 
 def _values(op: Op) -> str:
@@ -58,10 +55,6 @@ def _values(op: Op) -> str:
     if not text.startswith("dense<"):
         raise PassError(op, f"is sharded and not divisible, which needs a dense constant, not {text[:40]}")
     return text[len("dense<") : text.rindex("> : ")]
-
-
-def _is_splat(values: str) -> bool:
-    return not values.startswith(("[", '"'))
 
 
 def _check_growth(op: Op, added: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from pyshardy.ir.constants import margins_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
@@ -83,11 +84,7 @@ class _Convolution:
         return list(self.op.attrs.get(name) or [1] * len(self.numbers.lhs_spatial))
 
     def _margins(self) -> list[tuple[int, int]]:
-        attr = self.op.attrs.get("padding")
-        if attr is None:
-            return [(0, 0)] * len(self.numbers.lhs_spatial)
-        flat = [attr.get_splat_value().value] * (2 * len(self.numbers.lhs_spatial)) if attr.is_splat else list(attr)
-        return list(zip(flat[::2], flat[1::2]))
+        return margins_of(self.op.attrs.get("padding"), len(self.numbers.lhs_spatial))
 
     def _extents(self, index: int, lhs: Shape, kernel: Shape) -> tuple[int, int]:
         """The size of the dilated input and of the dilated window."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from pyshardy.ir.constants import constant_integer
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.rules.dimension_numbers import GatherNumbers
-from pyshardy.rules.properties import PROGRAM_CONSTANTS
 from pyshardy.transforms.local.bounds import holds, largest, wide_enough
 from pyshardy.transforms.local.indexing import index_more, scatter_numbers
 from pyshardy.transforms.padding.padder import Padder, shape_of
@@ -111,14 +111,9 @@ def _set_sizes(op: Op, padder: Padder, whole: Sequence[int]) -> None:
 
 def _start_at_most(op: Op, padder: Padder, start: Value, limit: int) -> Value:
     """The start of a slice, clamped to the last possible one; a constant stays a constant."""
-    builder, defining = padder.builder(op), start.defining_op
-    if (
-        defining is not None
-        and defining.name in PROGRAM_CONSTANTS
-        and str(defining.attrs["value"]).startswith("dense<")
-    ):
-        text = str(defining.attrs["value"])
-        value = int(text[len("dense<") : text.index(">")])
+    builder = padder.builder(op)
+    value = constant_integer(start)
+    if value is not None:
         return start if value <= limit else builder.splat(str(limit), start.type)
     if not holds(start.type.element, limit):
         return start

@@ -6,7 +6,7 @@ Source: docs/semantics/partitioner.md#padding-of-ops
 from __future__ import annotations
 
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.transforms.padding.constants import splat_of
+from pyshardy.transforms.padding.constants import filler_of
 from pyshardy.transforms.padding.padder import Padder, Padding
 from pyshardy.transforms.reduction_kinds import combiners, neutral_text
 
@@ -25,7 +25,7 @@ def pad_reduce(op: Op, padder: Padder) -> None:
 def _masked(value: Value, init: Value, name: str | None, op: Op, padder: Padder, dims: tuple[int, ...]) -> Value:
     if value not in padder.originals:
         return value
-    if splat_of(init) is Padding.ZERO and padder.paddings.get(value) is Padding.ZERO:
+    if filler_of(init) is Padding.ZERO and padder.paddings.get(value) is Padding.ZERO:
         return value
     if not set(dims) & set(padder.padded_dims(value)):
         return value

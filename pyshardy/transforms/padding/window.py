@@ -12,7 +12,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.halo import is_free_slice
-from pyshardy.transforms.padding.constants import splat_of
+from pyshardy.transforms.padding.constants import filler_of
 from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
@@ -29,7 +29,7 @@ def pad_pad(op: Op, padder: Padder) -> None:
         size[dim] != old[dim] and (new_high[dim] < high[dim] or low[dim] + old[dim] * (interior[dim] + 1) < out[dim])
         for dim in range(len(size))
     )
-    kind = splat_of(filler)
+    kind = filler_of(filler)
     is_uniform = value not in padder.originals or padder.paddings.get(value) is kind
     if is_seen and value in padder.originals:
         value = padder.masked(value, op, lambda: filler)

@@ -94,7 +94,7 @@ def _replace(op: Op, values: Sequence[Value], rewriter: Rewriter) -> None:
 
 def take_known_branch(op: Op, rewriter: Rewriter) -> bool:
     """Replace a conditional by the branch that a constant chooses."""
-    from pyshardy.transforms.local.bounds import constant_integer  # few programs need it
+    from pyshardy.ir.constants import constant_integer  # few programs need it
 
     made = op.operands[0].defining_op
     if made is None or made.name != "stablehlo.constant":

@@ -11,6 +11,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from pyshardy.ir.blocks import Value
+from pyshardy.ir.constants import constant_of, splat_attribute, splat_of
 from pyshardy.ir.op import Op
 from pyshardy.ir.value_type import ValueType
 
@@ -24,33 +25,6 @@ _NUMPY = {
     "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
 }  # fmt: skip
 _AS_BITS = ("bf16", "f16")
-
-
-def constant_of(value: Value) -> Any:
-    """The attribute of a constant; None if the value is not a constant."""
-    if not isinstance(value.owner, Op):
-        return None
-    op = value.owner
-    return op.attrs["value"] if op.name == CONSTANT else None
-
-
-def is_splat(attr: Any) -> bool:
-    """Whether all elements of a constant are equal."""
-    if not isinstance(attr, ir.DenseElementsAttr):  # the bindings have no class for complex constants
-        try:
-            attr = ir.DenseElementsAttr(attr)
-        except ValueError:
-            return False
-    return bool(attr.is_splat)
-
-
-def splat_of(value: Value) -> Any:
-    """The number that all elements of a constant equal; None if the value is not such a constant."""
-    attr = constant_of(value)
-    if attr is None or not isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)) or not attr.is_splat:
-        return None
-    scalar: Any = attr.get_splat_value()
-    return scalar.value
 
 
 def element_count(type: ValueType) -> int:
@@ -115,11 +89,6 @@ def attribute_of(array: Array, type: ValueType) -> Any:
     element = ir.RankedTensorType(type.mlir).element_type
     bits = whole.view(np.uint16) if type.element in _AS_BITS else whole
     return ir.DenseElementsAttr.get(bits, type=element, shape=list(array.shape)).maybe_downcast()
-
-
-def splat_attribute(scalar: Any, type: ValueType) -> Any:
-    """A constant with only this element, an MLIR attribute."""
-    return ir.DenseElementsAttr.get_splat(type.mlir, scalar).maybe_downcast()
 
 
 def _is_uniform(array: Array) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pyshardy.ir.constants import constant_of, splat_of
 from pyshardy.ir.nodes import Op
 from pyshardy.transforms.xla.loops import without_invariants
-from pyshardy.transforms.xla.simplifications.constants import array_of, constant_of, splat_of
+from pyshardy.transforms.xla.simplifications.constants import array_of
 from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 

@@ -7,15 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyshardy.ir.blocks import Value
+from pyshardy.ir.constants import constant_of, splat_of
 from pyshardy.ir.op import Op
-from pyshardy.transforms.xla.simplifications.constants import (
-    array_of,
-    compute,
-    constant_of,
-    direction_of,
-    dtype_of,
-    splat_of,
-)
+from pyshardy.transforms.xla.simplifications.constants import array_of, compute, direction_of, dtype_of
 from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 _NOT = "stablehlo.not"

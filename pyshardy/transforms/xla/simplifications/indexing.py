@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyshardy.ir.constants import constant_of
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.transforms.local.indexing import gather_numbers
-from pyshardy.transforms.xla.simplifications.constants import array_of, constant_of
+from pyshardy.transforms.xla.simplifications.constants import array_of
 from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 

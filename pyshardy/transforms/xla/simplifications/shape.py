@@ -7,19 +7,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from jaxlib.mlir import ir
 
+from pyshardy.ir.constants import constant_of, is_splat, with_type
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.transforms.xla.simplifications.constants import (
-    LARGEST_FOLDED,
-    Array,
-    array_of,
-    constant_of,
-    dtype_of,
-    element_count,
-    is_splat,
-    splat_attribute,
-)
+from pyshardy.transforms.xla.simplifications.constants import LARGEST_FOLDED, Array, array_of, dtype_of, element_count
 from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 Dims = tuple[int, ...]
@@ -76,15 +67,8 @@ def _spread(attr: Any, type: ValueType, to: Simplifier) -> Any:
     """The attribute of a constant with the single number of another constant; None if that has several."""
     found = to.spread.get((attr, type))
     if found is None and is_splat(attr):
-        found = to.spread[attr, type] = _spread_attribute(attr, type, to)
+        found = to.spread[attr, type] = with_type(attr, type, to.attrs)
     return found
-
-
-def _spread_attribute(attr: Any, type: ValueType, to: Simplifier) -> Any:
-    if isinstance(attr, (ir.DenseFPElementsAttr, ir.DenseIntElementsAttr)):
-        return splat_attribute(attr.get_splat_value(), type)
-    text = str(attr).rpartition(" : ")[0]  # complex numbers, for which the bindings give no elements
-    return to.attrs.parse(f"{text} : {type}")
 
 
 def reshape(op: Op, to: Simplifier) -> Outcome:
