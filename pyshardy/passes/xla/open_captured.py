@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.captured import captured_by
 from pyshardy.ir.functions import functions, is_declaration
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.xla.captured import captured
 
 _WHILE = "stablehlo.while"
 
@@ -23,7 +23,7 @@ class OpenCaptured(Pass):
         for function in functions(op):
             if not is_declaration(function):
                 for loop in ops_named(function, (_WHILE,), post_order=True):
-                    for value in captured(loop):
+                    for value in captured_by(loop):
                         _open(loop, value)
 
 
