@@ -6,6 +6,7 @@ from pyshardy.ir.op cimport Op
 
 
 cpdef bint is_pure(Op op, frozenset also=*) except -1
+cpdef bint is_dead(Op op, frozenset also=*) except -1
 
 
 @cython.locals(region=Region, block=Block, inner=Op)

@@ -23,6 +23,11 @@ def is_pure(op: Op, also: frozenset[str] = frozenset()) -> bool:
     return op.name not in _ENDS and _has_no_effect(op, also)
 
 
+def is_dead(op: Op, also: frozenset[str] = frozenset()) -> bool:
+    """Whether nothing uses the results of an op, and it and all ops inside it have no side effects."""
+    return not op.has_uses() and is_pure(op, also)
+
+
 def _has_no_effect(op: Op, also: frozenset[str]) -> bool:
     if op.name not in _ENDS and op.name not in also and not _is_pure_alone(op):
         return False

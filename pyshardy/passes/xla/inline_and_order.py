@@ -15,7 +15,7 @@ from pyshardy.transforms.xla.captured import add_captured, drop_captured
 from pyshardy.transforms.xla.forgotten_lines import LineRecaller, has_forgotten
 from pyshardy.transforms.xla.layouts import has_default_layout
 from pyshardy.transforms.xla.loops import without_invariants
-from pyshardy.transforms.xla.simplifier import is_dead, remove_dead
+from pyshardy.transforms.xla.simplifier import is_dropped, remove_dead
 
 _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
@@ -234,7 +234,7 @@ def _clean(block: Block) -> None:
         before = op.prev
         if op.regions:
             _clean_holder(op)
-        elif is_dead(op):
+        elif is_dropped(op):
             op.erase()
         op = before
 
@@ -246,7 +246,7 @@ def _clean_holder(op: Op) -> None:
     if op.name in CONTROL_FLOW:
         drop_captured(op)
     made = without_invariants(op) if op.name == "stablehlo.while" else None
-    if is_dead(made or op):
+    if is_dropped(made or op):
         (made or op).erase()
     elif made is not None:
         _clean_holder(made)

@@ -1,7 +1,6 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.ir.blocks cimport Value
 from pyshardy.ir.op cimport Op
 
 
@@ -17,8 +16,8 @@ cdef class GreedyDriver:
     @cython.locals(ops=list, op=Op)
     cpdef bint _iterate(self, Op root) except -1
 
-    @cython.locals(op=Op, result=Value, patterns=dict)
+    @cython.locals(op=Op, patterns=dict)
     cpdef bint _has_work(self, list ops) except -1
 
-    @cython.locals(stack=list, pending=set, patterns=dict, op=Op, result=Value, changed=bint)
+    @cython.locals(stack=list, pending=set, patterns=dict, op=Op, changed=bint)
     cpdef bint _empty_stack(self) except -1

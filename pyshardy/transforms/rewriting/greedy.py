@@ -17,7 +17,7 @@ from pyshardy.ir.blocks import Region, Value
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.op import Op
 from pyshardy.ir.op_lists import ops_in, ops_named
-from pyshardy.ir.purity import is_pure
+from pyshardy.ir.purity import is_dead
 from pyshardy.ir.value_type import ValueType
 from pyshardy.rules.properties import CONSTANTS
 
@@ -140,12 +140,8 @@ class GreedyDriver:
         for op in ops:
             if op.name in patterns:
                 return True
-            for result in op.results:
-                if result.flat_uses:
-                    break
-            else:
-                if is_pure(op):
-                    return True
+            if is_dead(op):
+                return True
         return False
 
     def _empty_stack(self) -> bool:
@@ -156,14 +152,10 @@ class GreedyDriver:
             if op not in pending:
                 continue
             pending.remove(op)
-            for result in op.results:
-                if result.flat_uses:
-                    break
-            else:
-                if is_pure(op):
-                    self.rewriter.erase(op)
-                    changed = True
-                    continue
+            if is_dead(op):
+                self.rewriter.erase(op)
+                changed = True
+                continue
             if op.name in patterns and self._rewrite(op, patterns[op.name]):
                 changed = True
         return changed

@@ -32,4 +32,4 @@ cdef class Simplifier:
 cpdef remove_dead(Block block)
 
 
-cpdef bint is_dead(Op op) except -1
+cpdef bint is_dropped(Op op) except -1

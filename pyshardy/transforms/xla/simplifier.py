@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Value
 from pyshardy.ir.op import Op
-from pyshardy.ir.purity import is_pure
+from pyshardy.ir.purity import is_dead
 from pyshardy.ir.value_type import ValueType
 from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS
 
@@ -150,11 +150,11 @@ def remove_dead(block: Block) -> None:
     op = block.last
     while op is not None:
         before = op.prev
-        if is_dead(op):
+        if is_dropped(op):
             op.erase()
         op = before
 
 
-def is_dead(op: Op) -> bool:
-    """Whether an op and the ops inside it have no effect, and nothing uses its results."""
-    return bool(op.results) and not op.has_uses() and is_pure(op, _DROPPED)
+def is_dropped(op: Op) -> bool:
+    """Whether XLA removes an op: one with results that is dead, also a sharding constraint."""
+    return bool(op.results) and is_dead(op, _DROPPED)
