@@ -1,4 +1,4 @@
-"""Other code that may send less: an op in `jax.shard_map`, micro-batches of every n-th row, a constraint left out."""
+"""Other code that may send less: an op in `jax.shard_map`, interleaved parts and pieces, a constraint left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.traffic import frames_of
 from pyshardy.report.places import SourcePlace, format_place, is_library
 from pyshardy.rules.rule import FactorKind
-from pyshardy.transforms.code_changes import RESHAPE, run_on_shards, stride_micro_batches, takes_micro_batches
+from pyshardy.transforms.code_changes import (
+    CONCATENATE,
+    PAD,
+    RESHAPE,
+    SLICE,
+    interleave_pieces,
+    pieces_of,
+    run_on_shards,
+    stride_micro_batches,
+    takes_micro_batches,
+)
 
 _KERNELS = frozenset(
     f"stablehlo.{name}" for name in ("cholesky", "convolution", "custom_call", "fft", "triangular_solve")
@@ -64,15 +74,15 @@ class CodeEdit:
         what: What it replaces, in words.
         text: What to write.
         place: The line that it is about.
-        code: The code that it replaces.
-        change: Changes one op that this code makes.
+        codes: The code that it replaces, for each kind of op that this makes.
+        change: Changes one op of these kinds.
         condition: What else has to hold, in words, if the results may differ; else empty.
     """
 
     what: str
     text: str
     place: SourcePlace
-    code: _Code
+    codes: tuple[_Code, ...]
     change: Change = field(compare=False)
     condition: str = ""
     patch = ""
@@ -81,7 +91,8 @@ class CodeEdit:
         """The program with it."""
         root = module.copy_root()
         with module.context:
-            for op in [op for op in ops_named(root, (self.code.name,)) if _Code.of(op, module.name) == self.code]:
+            names = [code.name for code in self.codes]
+            for op in [op for op in ops_named(root, names) if _Code.of(op, module.name) in self.codes]:
                 self.change(op, module.attrs)
         return module.with_root(root)
 
@@ -115,7 +126,7 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
             name,
             f"call {name} in jax.shard_map with in_specs={_tuple(specs[:count])}, out_specs={_tuple(specs[count:])}",
             place,
-            code,
+            (code,),
             partial(_run_on_shards, shardings, mesh),
             "" if subject.rule(number) is not None else "if it computes a shard from that shard alone",
         )
@@ -202,7 +213,7 @@ def strided_micro_batches(why: Why, module: Module) -> Iterator[CodeEdit]:
             f"let each of {what} have every {_ordinal(count)} row: "
             f"x.reshape({size}, {count}{more}).swapaxes(0, 1) instead of x.reshape({count}, {size}{more})"
         )
-        yield CodeEdit(what, text, place, code, stride_micro_batches, "if parts may have other rows")
+        yield CodeEdit(what, text, place, (code,), stride_micro_batches, "if parts may have other rows")
 
 
 def _split_reshapes(why: Why) -> Iterator[tuple[SourcePlace, tuple[int, ...] | None]]:
@@ -215,6 +226,39 @@ def _split_reshapes(why: Why) -> Iterator[tuple[SourcePlace, tuple[int, ...] | N
         label = why.names.label(number)
         if sharding is not None and sharding.rank and sharding.dims[0].axes and label.file is not None:
             yield (label.file, label.line, label.column), program.shapes[program.results[number][0]]
+
+
+def interleaved_pieces(why: Why, cause: Cause, module: Module) -> Iterator[CodeEdit]:
+    """The pieces of a split dimension, of every n-th element instead of a stretch of them.
+
+    Args:
+        why: Explains the values of the propagated program.
+        cause: The cause of a collective.
+        module: The program as the user gave it.
+    """
+    number = cause.op
+    label = None if number is None or number >= why.subject.op_count else why.names.label(number)
+    if label is None or label.file is None or label.name != SLICE:
+        return
+    place = label.file, label.line, label.column
+    found: dict[_Code, tuple[int, int]] = {}
+    for op in ops_named(module.root, (SLICE, PAD, CONCATENATE)):
+        code, pieces = _Code.of(op, module.name), pieces_of(op)
+        if code.path[:1] == (place,) and pieces is not None:
+            found[code] = pieces
+    slices = [(code, pieces) for code, pieces in found.items() if code.name == SLICE]
+    if not slices:
+        return
+    (code, (dim, count)) = slices[0]
+    shape = code.shapes[0] or ()
+    size, what = shape[dim] // count, f"the {count} pieces at {format_place(place)}"
+    at = ":" + ", :" * (dim - 1) + ", " if dim else ""
+    taken = f"x.reshape(*x.shape[:{dim}], {size}, {count}, *x.shape[{dim + 1}:])[{at}:, i]"
+    if dim == len(shape) - 1:
+        taken = f"x.reshape(*x.shape[:-1], {size}, {count})[..., i]"
+    text = f"let each of {what} be {taken}, every {_ordinal(count)} element of dimension {dim}, and not {size} in a row"
+    condition = "if the weights can have their elements in that order"
+    yield CodeEdit(what, text, place, tuple(found), interleave_pieces, condition)
 
 
 def _ordinal(count: int) -> str:
@@ -243,7 +287,7 @@ def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
             place = code.path[0] if lines[code.path[0]] == 1 else code.path[min(1, len(code.path) - 1)]
             spec = format_spec([axis.name for axis in axes] for axes in op.attrs["sharding"].dim_axes)
             what = f"the constraint {spec} at {format_place(place)}"
-            yield CodeEdit(what, f"leave out {what}", place, code, _leave_out)
+            yield CodeEdit(what, f"leave out {what}", place, (code,), _leave_out)
 
 
 def _leave_out(op: Op, _: AttrTable) -> None:

@@ -11,7 +11,7 @@ from pyshardy.core.scopes import is_gradient
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.core.text import format_bytes
-from pyshardy.explain.collectives import ExplainedCollectives
+from pyshardy.explain.collectives import ExplainedCollectives, Way
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
@@ -63,18 +63,6 @@ class AnnotationEdit(NamedTuple):
 AnyEdit = AnnotationEdit | ConstraintEdit | CodeEdit
 
 
-class Hint(NamedTuple):
-    """An annotation that makes a program send less.
-
-    Attributes:
-        text: It in words, with what it saves.
-        patch: It as a patch of the source, if it constrains a value there; else empty.
-    """
-
-    text: str
-    patch: str
-
-
 class Trial(NamedTuple):
     """The cost of a partitioned program.
 
@@ -110,7 +98,7 @@ def _size(tried: Tried) -> tuple[int, int]:
     return tried[1].sent_bytes, tried[1].held_bytes
 
 
-def hint_for(
+def ways_for(
     why: Why,
     found: ExplainedCollectives,
     before: Module,
@@ -118,8 +106,8 @@ def hint_for(
     trial_of: Callable[[AnyEdit], Trial | None],
     values: Sequence[SourceValue] = (),
     changes: Sequence[CodeEdit] = (),
-) -> Hint | None:
-    """Of the ways to avoid a collective, the one that makes the program send least; None if none helps.
+) -> Iterator[Way]:
+    """The ways to avoid a collective: first the one that makes the program send least.
 
     Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, constraints of values that
     lines of the source compute, and other code. One that needs no more memory goes first if it saves at least half as
@@ -141,15 +129,18 @@ def hint_for(
         edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
     tried = [(edit, trial) for edit in dict.fromkeys(edits) if (trial := trial_of(edit)) is not None]
     if not tried:
-        return None
+        return
     sure = [one for one in tried if not _condition(one[0])] or tried
     first, smaller, best = _first(sure, now), _smaller(sure), _first(tried, now)
-    texts = [_text(*first, now)]
+    yield _way("", *first, now)
     if smaller[1].held_bytes <= _LESS_MEMORY * first[1].held_bytes:
-        texts.append(f"Or, with less memory: {_text(*smaller, now)}")
+        yield _way("Or, with less memory: ", *smaller, now)
     if best not in (first, smaller) and best[1].sent_bytes < first[1].sent_bytes:
-        texts.append(f"Or: {_text(*best, now)}")
-    return Hint(" ".join(texts), first[0].patch)
+        yield _way("Or: ", *best, now)
+
+
+def _way(lead: str, edit: AnyEdit, then: Trial, now: Trial) -> Way:
+    return Way(lead + _text(edit, then, now), then.sent_bytes, then.held_bytes, edit.patch)
 
 
 def _condition(edit: AnyEdit) -> str:

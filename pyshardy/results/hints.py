@@ -7,8 +7,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
-from pyshardy.frontend.hint_code import CodeEdit, left_out_constraints, shard_maps, strided_micro_batches
-from pyshardy.frontend.hints import hint_for, is_forward_sum
+from pyshardy.frontend.hint_code import (
+    CodeEdit,
+    interleaved_pieces,
+    left_out_constraints,
+    shard_maps,
+    strided_micro_batches,
+)
+from pyshardy.frontend.hints import is_forward_sum, ways_for
 from pyshardy.results.tries import Tries
 from pyshardy.transforms.source_values import source_values
 
@@ -35,9 +41,9 @@ def hints(part: Partition, most: int = 3) -> tuple[CollectiveStory, ...]:
     told: dict[str, CollectiveStory] = {}  # one hint may be for several conflicts
     for one, own in largest:
         changes = [*own, *strided, *islice(_of_shapes(part, one, constraints), _MOST_CHANGES)]
-        hint = hint_for(part.why, one, part.before, tries.now, tries, values, changes)
-        if hint is not None:
-            told.setdefault(hint.text, one.story.with_hint(hint.text, hint.patch))
+        story = one.story.with_ways(list(ways_for(part.why, one, part.before, tries.now, tries, values, changes)))
+        if story.hint is not None:
+            told.setdefault(story.hint, story)
     return tuple(told.values())
 
 
@@ -47,7 +53,7 @@ def _of_shapes(part: Partition, one: ExplainedCollectives, constraints: Iterable
     values = {value for cause in one.causes for value in (cause.operand, *(place[0] for place in cause.places))}
     values |= {cause.mismatch.value for cause in one.causes if cause.mismatch is not None}
     wanted = {shapes[value] for value in values if value is not None and value >= 0}
-    return (edit for edit in constraints if edit.code.shapes[0] in wanted)
+    return (edit for edit in constraints if edit.codes[0].shapes[0] in wanted)
 
 
 def _largest(part: Partition, most: int) -> list[tuple[ExplainedCollectives, list[CodeEdit]]]:
@@ -60,7 +66,8 @@ def _largest(part: Partition, most: int) -> list[tuple[ExplainedCollectives, lis
     for one in found:
         if len(chosen) == most:
             break
-        own = list(shard_maps(part.why, one.causes[0], part.before, *mesh))
+        cause = one.causes[0]
+        own = [*shard_maps(part.why, cause, part.before, *mesh), *interleaved_pieces(part.why, cause, part.before)]
         if own or any(cause.mismatch for cause in one.causes):
             chosen.setdefault(one.story.reason, (one, own))
     if found[0].story.reason not in chosen and is_forward_sum(part.why, found[0]):  # a sum may have other axes, too

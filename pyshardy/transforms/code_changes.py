@@ -1,4 +1,4 @@
-"""Programs as they would be with other code: an op on the shards of each device, micro-batches of every n-th row."""
+"""Programs as they would be with other code: an op on shards, micro-batches of every n-th row, interleaved pieces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.transforms.builder import Builder
 
-RESHAPE = "stablehlo.reshape"
+RESHAPE, SLICE, PAD = "stablehlo.reshape", "stablehlo.slice", "stablehlo.pad"
+CONCATENATE = "stablehlo.concatenate"
 
 
 def run_on_shards(op: Op, shardings: Sequence[TensorSharding], mesh: Mesh, attrs: AttrTable) -> None:
@@ -83,4 +84,76 @@ def stride_micro_batches(op: Op, attrs: AttrTable) -> None:
     order = [1, 0, *range(2, 2 + len(rest))]
     turned = builder.value("transpose", [divided], op.result.type, permutation=builder.array(order))
     op.result.replace_uses(turned)
+    op.erase()
+
+
+def pieces_of(op: Op) -> tuple[int, int] | None:
+    """The dimension that an op divides into equal pieces, or makes of them, and their number; None for another op.
+
+    It is a slice of one piece, or in the gradient a pad of one, or the concatenation of all of them.
+    """
+    if op.name not in (SLICE, PAD, CONCATENATE) or not op.result.type.is_static or not op.operands[0].type.is_static:
+        return None
+    shapes = [op.operands[0].type.shape or (), op.result.type.shape or ()]
+    whole, piece = shapes if op.name == SLICE else shapes[::-1]
+    cut = [dim for dim, size in enumerate(piece) if size != whole[dim]]
+    if len(cut) != 1 or not piece[cut[0]] or whole[cut[0]] % piece[cut[0]]:
+        return None
+    count = whole[cut[0]] // piece[cut[0]]
+    if op.name == CONCATENATE:
+        is_whole = len(op.operands) == count and all(value.type.shape == piece for value in op.operands)
+        return (cut[0], count) if is_whole else None
+    return (cut[0], count) if _piece(op, cut[0]) is not None else None
+
+
+def _piece(op: Op, dim: int) -> int | None:
+    """The number of the piece that a slice takes or a pad gives; None if it is no whole piece."""
+    if op.name == SLICE:
+        start, size = op.attrs["start_indices"][dim], (op.result.type.shape or ())[dim]
+        steps = set(op.attrs["strides"])
+    else:
+        start, size = op.attrs["edge_padding_low"][dim], (op.operands[0].type.shape or ())[dim]
+        steps = {step + 1 for step in op.attrs["interior_padding"]}
+    return start // size if steps == {1} and start >= 0 and start % size == 0 else None
+
+
+def interleave_pieces(op: Op, attrs: AttrTable) -> None:
+    """Let each piece of a dimension be every n-th element instead of a stretch of them.
+
+    Args:
+        op: An op for which `pieces_of` finds pieces.
+        attrs: The attributes and types of the module.
+    """
+    found = pieces_of(op)
+    assert found is not None
+    dim, count = found
+    builder = Builder(attrs, op, op.place)
+    shape = op.result.type.shape or ()
+    size = (shape if op.name == SLICE else op.operands[0].type.shape or ())[dim]
+    inner = [*shape[:dim], size, count, *shape[dim + 1 :]]
+    one = [*shape[:dim], size, 1, *shape[dim + 1 :]]
+    if op.name == SLICE:
+        at = _piece(op, dim) or 0
+        start, limit = [0] * len(inner), list(inner)
+        start[dim + 1], limit[dim + 1] = at, at + 1
+        apart = builder.reshape(op.operands[0], inner)
+        steps = {"start_indices": start, "limit_indices": limit, "strides": [1] * len(inner)}
+        arrays = {name: builder.array(values) for name, values in steps.items()}
+        made = builder.reshape(builder.value("slice", [apart], builder.like(one, op.result.type), **arrays), shape)
+    elif op.name == PAD:
+        at = _piece(op, dim) or 0
+        low, high = [0] * len(inner), [0] * len(inner)
+        low[dim + 1], high[dim + 1] = at, count - 1 - at
+        arrays = {
+            "edge_padding_low": builder.array(low),
+            "edge_padding_high": builder.array(high),
+            "interior_padding": builder.array([0] * len(inner)),
+        }
+        values = [builder.reshape(op.operands[0], one), op.operands[1]]
+        made = builder.reshape(builder.value("pad", values, builder.like(inner, op.result.type), **arrays), shape)
+    else:
+        made = builder.reshape(
+            builder.concatenate([builder.reshape(value, one) for value in op.operands], dim + 1), shape
+        )
+    op.result.replace_uses(made)
     op.erase()

@@ -25,7 +25,7 @@ class Report:
 
     Attributes:
         name: What it is about.
-        url: Where it was asked.
+        url: Where it was asked; empty if it was met on trial.
         program: Makes the program; with True, as the thread mended it.
         by_memory: Whether the thread is about memory rather than communication.
     """
@@ -39,7 +39,7 @@ class Report:
 REPORTS: list[Report] = []
 
 
-def report(name: str, url: str, by_memory: bool = False) -> Callable[[Callable[[bool], Program]], Any]:
+def report(name: str, url: str = "", by_memory: bool = False) -> Callable[[Callable[[bool], Program]], Any]:
     def add(program: Callable[[bool], Program]) -> Callable[[bool], Program]:
         REPORTS.append(Report(name, url, program, by_memory))
         return program
@@ -155,7 +155,7 @@ def embedding_output(mended: bool) -> Program:
     return jax.jit(step, out_shardings=out), (table, array(mesh, (4096,), P("data"), jnp.int32), up)
 
 
-@report("the batch's axis lost at a lookup", "https://github.com/sgl-project/sglang-jax/pull/1083")
+@report("the batch's axis lost at a lookup")
 def lost_at_embedding(mended: bool) -> Program:
     mesh = mesh_of(data=4, model=2)
 
@@ -227,7 +227,7 @@ def fused_projection(mended: bool) -> Program:
     return jax.jit(step), (array(mesh, (4096, 512), P("data")), w)
 
 
-@report("tokens of a batch and a sequence that are both split", "https://github.com/openxla/xla/issues/15207")
+@report("tokens of a batch and a sequence that are both split")
 def flattened_tokens(mended: bool) -> Program:
     mesh = mesh_of(data=4, seq=2)
 
@@ -281,6 +281,21 @@ def _kernel(rows: jax.Array, scale: jax.Array) -> jax.Array:
     return jax.ffi.ffi_call("normalize_rows", jax.ShapeDtypeStruct(rows.shape, rows.dtype))(rows, scale)
 
 
+@report("a constraint across two axes", "https://github.com/openxla/xla/issues/15207")
+def constraint_across_axes(mended: bool) -> Program:
+    mesh = mesh_of(x=4, y=2)
+
+    def step(u, v, w):
+        t = u * v
+        if mended:
+            t = constrain(t, mesh, "y", "x", None)
+        return w + constrain(t, mesh, None, ("x", "y"), None)
+
+    given, wanted = P("y", None, "x"), P(None, ("x", "y"))
+    arguments = (*(array(mesh, (64, 64, 64), given) for _ in range(2)), array(mesh, (64, 64, 64), wanted))
+    return jax.jit(step, out_shardings=NamedSharding(mesh, wanted)), arguments
+
+
 @report("a kernel of one's own", "https://github.com/jax-ml/jax/issues/32098")
 def own_kernel(mended: bool) -> Program:
     mesh = mesh_of(data=8)
@@ -300,8 +315,9 @@ def kernel_in_model(mended: bool) -> Program:
 
     def step(x, up, scale, down):
         h = x @ up
-        specs = P("data", "model"), P("model")
-        kernel = jax.shard_map(_kernel, mesh=mesh, in_specs=specs, out_specs=specs[0]) if mended else _kernel
+        kernel = (
+            jax.shard_map(_kernel, mesh=mesh, in_specs=(P("data"), P()), out_specs=P("data")) if mended else _kernel
+        )
         return kernel(h, scale) @ down
 
     up, down = array(mesh, (512, 2048), P(None, "model")), array(mesh, (2048, 512), P("model"))
