@@ -280,11 +280,12 @@ def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
     found: dict[_Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
         found.setdefault(_Code.of(op, module.name), op)
-    lines = Counter(code.path[0] for code in found if code.path)
+    shared = Counter(code.path[:depth] for code in found for depth in range(1, len(code.path) + 1))
     for code, op in found.items():
         if code.path:
-            # a function of the user may constrain all values: then its callers tell the constraints apart
-            place = code.path[0] if lines[code.path[0]] == 1 else code.path[min(1, len(code.path) - 1)]
+            # functions of the user may constrain all values: then the call that leads to one constraint alone names it
+            alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
+            place = next(alone, code.path[-1])
             spec = format_spec([axis.name for axis in axes] for axes in op.attrs["sharding"].dim_axes)
             what = f"the constraint {spec} at {format_place(place)}"
             yield CodeEdit(what, f"leave out {what}", place, (code,), _leave_out)
