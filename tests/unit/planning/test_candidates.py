@@ -309,4 +309,6 @@ def test_layers_that_are_computed_again_cost_what_they_do_in_the_whole_program()
     inputs = dict.fromkeys(range(2 * layers + 1), spec)
     prices = prices_of(module)
     assert not prices.is_exact
-    assert same(prices.price(inputs, {}), whole(module, inputs), rel=0.02)
+    found, right = prices.price(inputs, {}), whole(module, inputs)
+    assert found.seconds == pytest.approx(right.seconds, rel=1e-3)
+    assert found.bytes == pytest.approx(right.bytes, rel=0.05)
