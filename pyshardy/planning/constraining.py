@@ -33,6 +33,8 @@ _MOST_STARTS = 2
 """The number of plans of experts from which constraints are searched."""
 _SHARES = 4
 """The most careful estimates, as a multiple of the limit of one step."""
+NOTHING = 0.0005
+"""The share of time or memory that counts as none."""
 _QUICK = 3
 """The number of quick estimates of neighbours for each careful one."""
 
@@ -311,6 +313,17 @@ class Constraining:
         except ShardyError:
             return None
         return None if found is None else Quick(found.seconds, found.bytes)
+
+    def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
+        """The plan without the constraints that change nothing beside the others, those of the smallest values first."""
+        for place in sorted(result.answer.constraints, key=lambda place: (self.values[place].bytes, -place)):
+            left = {other: dims for other, dims in result.answer.constraints.items() if other != place}
+            quick = self.price(result.answer.assignment, left)
+            if quick is None or quick.seconds > result.quick.seconds * (1 + NOTHING):
+                continue
+            if quick.bytes <= result.quick.bytes * (1 + NOTHING):
+                result = ConstrainedAssignment(Answer(result.answer.assignment, left), quick)
+        return result
 
     def module_of(self, answer: Answer) -> Module:
         """The program with shardings of inputs, and constraints."""
