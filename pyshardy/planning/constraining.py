@@ -315,14 +315,15 @@ class Constraining:
         return None if found is None else Quick(found.seconds, found.bytes)
 
     def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
-        """The plan without the constraints that change nothing beside the others, those of the smallest values first."""
-        for place in sorted(result.answer.constraints, key=lambda place: (self.values[place].bytes, -place)):
-            left = {other: dims for other, dims in result.answer.constraints.items() if other != place}
-            quick = self.price(result.answer.assignment, left)
+        """The plan without the constraints that change nothing beside the others; small values come first."""
+        assignment, chosen = result.answer
+        for place in sorted(chosen, key=lambda number: (self.values[number].bytes, -number)):
+            left = {other: dims for other, dims in chosen.items() if other != place}
+            quick = self.price(assignment, left)
             if quick is None or quick.seconds > result.quick.seconds * (1 + NOTHING):
                 continue
             if quick.bytes <= result.quick.bytes * (1 + NOTHING):
-                result = ConstrainedAssignment(Answer(result.answer.assignment, left), quick)
+                chosen, result = left, ConstrainedAssignment(Answer(assignment, left), quick)
         return result
 
     def module_of(self, answer: Answer) -> Module:
