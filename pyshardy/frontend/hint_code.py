@@ -17,10 +17,10 @@ from pyshardy.explain.names import CONSTRAINT
 from pyshardy.explain.subject import Subject
 from pyshardy.explain.why import Why
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.traffic import frames_of
 from pyshardy.report.places import SourcePlace, format_place, is_library
 from pyshardy.rules.rule import FactorKind
 from pyshardy.transforms.code_changes import (
@@ -61,7 +61,7 @@ class _Code(NamedTuple):
     @classmethod
     def of(cls, op: Op, name: str) -> _Code:
         """What makes an op of a program that was read from a text of this name."""
-        frames = frames_of(op, name)
+        frames = source_frames(op.location, name)
         own = tuple(frame for frame in frames if not is_library(frame[0])) or tuple(frames[:1])
         return cls(op.name, own, tuple(value.type.shape for value in (*op.operands, *op.results)))
 

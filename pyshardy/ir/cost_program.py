@@ -38,7 +38,7 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.hlo_attributes import CUSTOM_CALL
 from pyshardy.ir.kernel_facts import kernel_facts
-from pyshardy.ir.locations import argument_name, scope_of
+from pyshardy.ir.locations import argument_name, scope_of, source_frames
 from pyshardy.ir.nodes import Block as NodeBlock
 from pyshardy.ir.nodes import Op as Node
 from pyshardy.ir.nodes import Value, ValueType
@@ -46,7 +46,7 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import CONTEXT_FACTS, OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
-from pyshardy.ir.traffic import TrafficReader, frames_of, is_collective
+from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
 from pyshardy.report.places import user_place
 from pyshardy.rules.properties import ELEMENTWISE
@@ -127,7 +127,7 @@ class NodePlace:
     @property
     def source(self) -> SourceLine | None:
         """The user's line."""
-        return user_place(frames_of(self._served, self._name))
+        return user_place(source_frames(self._served.location, self._name))
 
     @property
     def _served(self) -> Node:

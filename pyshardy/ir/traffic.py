@@ -14,7 +14,7 @@ from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.report.places import SourcePlace, user_place
+from pyshardy.report.places import user_place
 from pyshardy.report.traffic import CollectiveRow
 from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 
@@ -94,7 +94,7 @@ def _row(
 ) -> CollectiveRow:
     before, after = op.operands[0].type, op.results[0].type
     served = op if compiler is None else compiler.served(op)
-    frames = frames_of(served, name)
+    frames = source_frames(served.location, name)
     need = op.need if compiler is None else None
     return CollectiveRow(
         kind=_KINDS[op.name].value,
@@ -116,16 +116,6 @@ def _row(
         windowed=None if compiler is None else compiler.windowed(op),
         need=need,
     )
-
-
-def frames_of(op: Op, name: str) -> list[SourcePlace]:
-    """The calls that led to an op, innermost first.
-
-    Args:
-        op: The op.
-        name: The name of the text that the program was read from.
-    """
-    return source_frames(op.location, name)
 
 
 def _bytes(value: Value) -> int:

@@ -24,7 +24,6 @@ from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
 from pyshardy.propagation.layout import Layout
-from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.timeline import Timeline
 from pyshardy.results.sharded_program import Imported, ShardedProgram, import_program
 from pyshardy.transforms.context import Traced
@@ -124,8 +123,7 @@ class Base:
     def timeline(self) -> Timeline:
         """The log of what the run wrote, and when."""
         program, options = self.program, self.sharded.applied
-        recording = self.run.propagated.recording or propagate_program(program, options).recording
-        assert recording is not None
+        recording = self.run.recording(options)
         return Timeline(Layout(program, options, recording), recording.visits)
 
     @cached_property

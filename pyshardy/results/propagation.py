@@ -21,7 +21,6 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.passes.table import pass_of
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.recorder import Steps
-from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.user_priorities import up_to
 from pyshardy.report.summary import Summary
@@ -188,8 +187,11 @@ class Propagation(ProgramResult, ResultShardings):
         from pyshardy.frontend.explained import make_why
 
         whole = self.with_run
+        run = whole.last_run
+        steps = Steps(run.program, run.recording(whole.sharded.applied).visits)
+        run = run._replace(propagated=replace(run.propagated, steps=steps))
         positions = whole.sharded.annotations.positions
-        return make_why(_with_steps(whole), whole.inputs, whole.outputs, positions, whole.module)
+        return make_why(run, whole.inputs, whole.outputs, positions, whole.module)
 
     @cached_property
     def with_run(self) -> Propagation:
@@ -257,15 +259,6 @@ class Propagation(ProgramResult, ResultShardings):
         from pyshardy.report.origins import OriginNames
 
         return OriginNames(self.why.subject)
-
-
-def _with_steps(propagation: Propagation) -> Traced:
-    """The run of propagation with its steps."""
-    run = propagation.last_run
-    options = propagation.sharded.applied
-    recording = run.propagated.recording or propagate_program(run.program, options).recording
-    assert recording is not None
-    return run._replace(propagated=replace(run.propagated, steps=Steps(run.program, recording.visits)))
 
 
 def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: bool = True) -> Propagation:

@@ -15,10 +15,9 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.compiled import replications_of
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.locations import scope_of
+from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.traffic import frames_of
 from pyshardy.report.places import format_place, user_place
 from pyshardy.report.replications import Replication
 from pyshardy.report.specs import format_sharding, sharding_to_json
@@ -216,5 +215,5 @@ def _makes(op: Op, replication: Replication, name: str) -> bool:
         return False
     if op.result.type.element != replication.dtype:
         return False
-    place = user_place(frames_of(op, name))
+    place = user_place(source_frames(op.location, name))
     return replication.place is None or (place is not None and place[:2] == replication.place[:2])

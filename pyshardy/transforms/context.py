@@ -14,7 +14,9 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import Meshes, module_meshes
-from pyshardy.propagation.run import Propagated
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.recorder import Recording
+from pyshardy.propagation.run import Propagated, propagate_program
 
 
 class Traced(NamedTuple):
@@ -31,6 +33,12 @@ class Traced(NamedTuple):
     places: ProgramIndex
     propagated: Propagated
     grouped: Mapping[int, TensorSharding]
+
+    def recording(self, options: PropagateOptions) -> Recording:
+        """The record of the run; of one whose result was known, it is made by running it."""
+        found = self.propagated.recording or propagate_program(self.program, options).recording
+        assert found is not None
+        return found
 
 
 class Known(NamedTuple):
