@@ -1,5 +1,7 @@
 """Time and memory of a program without the tables of `estimate`, for comparing many programs.
 
+Collectives are not joined, and kernels are not run late to hide them: then every layer has its own part of both.
+
 A program with many equal layers may have three of them: the first, the last, and one that stands for all in between.
 Every further layer adds the time of the one in between, and the memory that it keeps for later.
 """
@@ -7,10 +9,11 @@ Every further layer adds the time of the one in between, and the memory that it 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.compilers import Compiler
+from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.estimate import straggling
 from pyshardy.costing.flat import Flat
@@ -69,7 +72,8 @@ def brief_estimate(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
         part_of: The position of an op; None if it is where its operands are.
     """
-    launches = launches_of(program, topology, model, compiler)
+    apart = replace(compiler or assumed(topology.hardware), joins=frozenset(), hides=False)
+    launches = launches_of(program, topology, model, apart)
     program, flat, block = launches.program, launches.flat, launches.block
     scheduler = launches.scheduler()
     parts = _parts(block.kernels, part_of)

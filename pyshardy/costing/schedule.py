@@ -128,6 +128,10 @@ class Scheduler:
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
 
+    def kernel(self, kernel: Kernel) -> float:
+        """The seconds that a kernel takes alone."""
+        return self._task(kernel, Totals()).seconds
+
     def started(self, block: Kernels) -> list[tuple[Kernel, Task, float]]:
         """The kernels of a block with the streams that they use, and when they start."""
         tasks = [self._task(kernel, Totals()) for kernel in block.kernels]
@@ -225,17 +229,27 @@ def run_tasks(
     >>> run_tasks([Task(COMPUTE, 2.0), Task(0, 3.0), Task(COMPUTE, 4.0)], [(), (0,), ()], {})
     6.0
     """
-    return _Streams(tasks, waits_for, overlaps).run()
+    return Streams(tasks, waits_for, overlaps).run()
 
 
-def _streams(kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float]) -> _Streams:
+def _streams(kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float]) -> Streams:
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     waits_for = [{makers[value] for value in kernel.reads if value in makers} for kernel in kernels]
-    return _Streams(tasks, waits_for, overlaps)
+    return Streams(tasks, waits_for, overlaps)
 
 
-class _Streams:
-    """The state of list scheduling."""
+class Streams:
+    """The state of list scheduling; of several tasks that could run, the first starts.
+
+    Args:
+        tasks: The stream and the seconds of each.
+        waits_for: Per task the others that it waits for.
+        overlaps: Of a task and one that waits for it, by how much the second may start before the first ends.
+
+    Attributes:
+        starts: When each task starts.
+        order: The tasks in the order in which they started.
+    """
 
     def __init__(
         self,
@@ -254,6 +268,7 @@ class _Streams:
         self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
         self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
         self.now: dict[int, list[int]] = {stream: [] for stream in self.free}
+        self.order: list[int] = []
         self.end = 0.0
 
     def run(self) -> float:
@@ -294,6 +309,7 @@ class _Streams:
         task = self.tasks[index]
         if task.stream is None:
             start = max(start, *self.free.values())
+        self.order.append(index)
         done, self.starts[index] = start + task.seconds, start
         for name in self.free if task.stream is None else (stream,):
             self.free[name] = done
