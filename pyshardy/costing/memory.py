@@ -155,7 +155,7 @@ class Planner:
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
         ends: Mapping[int, int] = {}
         if self.seconds_of is not None and any(kernel.root.traffic is not None for kernel in kernels):
-            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels])
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
