@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Kind, Op
+from pyshardy.costing.program import Kind, Op, Traffic
 
 _SUMS = frozenset(("all_reduce", "reduce_scatter"))
 
@@ -29,11 +29,36 @@ def joined(block: Kernels, kinds: Collection[str], most_bytes: int) -> Kernels:
             kernel._replace(inner=tuple([joined(one, kinds, most_bytes) for one in kernel.inner]))
             for kernel in kernels
         ]  # fmt: skip
-    keys = [_key(kernel.root, kinds) for kernel in kernels]
+    block = block._replace(kernels=tuple(kernels))
+    groups = groups_of(block, kinds, most_bytes)
+    return block._replace(kernels=tuple(_with_groups(kernels, groups))) if groups else block
+
+
+def groups_of(block: Kernels, kinds: Collection[str], most_bytes: int) -> list[list[int]]:
+    """The positions of the kernels of a block that become one, for each joined collective.
+
+    Args:
+        block: The kernels.
+        kinds: The kinds of collectives that are joined.
+        most_bytes: The largest number of bytes that the results of a joined collective may have.
+    """
+    keys = [_key(kernel.root, kinds) for kernel in block.kernels]
     if len(set(keys) - {None}) == sum(key is not None for key in keys):
-        return block._replace(kernels=tuple(kernels))
-    groups = _Grouping(kernels, keys, most_bytes).run(block.results)
-    return block._replace(kernels=tuple(_with_groups(kernels, groups)))
+        return []
+    found = _Grouping(block.kernels, keys, most_bytes).run(block.results)
+    return [group for group in found if len(group) > 1]
+
+
+def joined_traffic(parts: Sequence[Traffic]) -> Traffic:
+    """The traffic of one collective instead of several.
+
+    Args:
+        parts: The traffic of each.
+    """
+    before, after, sent = (
+        sum(getattr(one, name) for one in parts) for name in ("bytes_before", "bytes_after", "sent_bytes")
+    )
+    return replace(parts[0], bytes_before=before, bytes_after=after, sent_bytes=sent)
 
 
 def _key(op: Op, kinds: Collection[str]) -> Hashable:
@@ -125,10 +150,9 @@ def _with_groups(kernels: Sequence[Kernel], groups: Iterable[Sequence[int]]) -> 
     """The kernels with each group joined where its last part was, in an order in which they may run."""
     found: list[Kernel | None] = list(kernels)
     for group in groups:
-        if len(group) > 1:
-            for at in group:
-                found[at] = None
-            found[max(group)] = _merged([kernels[at] for at in group])
+        for at in group:
+            found[at] = None
+        found[max(group)] = _merged([kernels[at] for at in group])
     kept = [kernel for kernel in found if kernel is not None]
     makers = {value: at for at, kernel in enumerate(kept) for value in kernel.writes}
     return [kept[at] for at in _depth_first(kept, makers, ())]
@@ -136,23 +160,21 @@ def _with_groups(kernels: Sequence[Kernel], groups: Iterable[Sequence[int]]) -> 
 
 def _merged(kernels: Sequence[Kernel]) -> Kernel:
     """One collective instead of several. Its origin is that of the largest."""
-    parts = [(kernel.root, kernel.root.traffic) for kernel in kernels]
-    sizes = [(traffic.bytes_before, traffic.bytes_after, traffic.sent_bytes) for _, traffic in parts if traffic]
-    before, after, sent = map(sum, zip(*sizes))
-    largest, traffic = max(parts, key=lambda part: part[1].sent_bytes if part[1] else 0)
-    assert traffic is not None
+    parts = [kernel.root for kernel in kernels]
+    traffic = [op.traffic for op in parts if op.traffic is not None]
+    largest = max(parts, key=lambda op: op.traffic.sent_bytes if op.traffic else 0)
     kind = Kind(
         largest.kind.name,
-        tuple(tensor for op, _ in parts for tensor in op.kind.operands),
-        tuple(tensor for op, _ in parts for tensor in op.kind.results),
+        tuple(tensor for op in parts for tensor in op.kind.operands),
+        tuple(tensor for op in parts for tensor in op.kind.results),
         largest.kind.facts,
     )
     writes = tuple(value for kernel in kernels for value in kernel.writes)
     op = largest._replace(
         kind=kind,
-        operands=tuple(value for op, _ in parts for value in op.operands),
+        operands=tuple(value for op in parts for value in op.operands),
         results=writes,
-        traffic=replace(traffic, bytes_before=before, bytes_after=after, sent_bytes=sent),
+        traffic=joined_traffic(traffic),
     )
     reads = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads))
     waits = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits))

@@ -270,7 +270,8 @@ def test_prices_of_layers_are_those_of_the_whole_program(way: str, layers: int) 
     prices = LayeredCandidates(module, "mesh", TOPOLOGY)
     assert prices.is_exact is (layers == 2)
     given = by_name(module, BY_LAYER[way])
-    assert same(prices.price(given, {}), whole(module, given), 1e-9 if layers == 2 else 0.05)
+    # Joined collectives of the whole program wait for several layers; here each layer has a part of their time.
+    assert same(prices.price(given, {}), whole(module, given), 1e-9 if layers == 2 else 0.1)
 
 
 def test_layers_make_a_difference() -> None:
