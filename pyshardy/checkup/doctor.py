@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyshardy.api import load, partition, propagate
-from pyshardy.checkup.constraints import constraint_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
 from pyshardy.checkup.signs import signs
@@ -35,8 +35,8 @@ _FOR_ONE_COMPILATION = 0.05
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _ORDER = (
-    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.DONATION, FindingKind.OTHER_OUTPUT,
-    FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
+    FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -207,6 +207,7 @@ class _Checkup:
             self._output_cures(),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
+            kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
         )
 

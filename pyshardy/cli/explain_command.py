@@ -87,8 +87,8 @@ def _collectives(module: Module, source: str, options: PropagateOptions) -> tupl
     with stage("partitioning"), naming(source):
         result = partition(module, propagate_options=options)
     with stage("trying other annotations"), naming(source):
-        hints = {story.reason: (story.hint, story.patch) for story in result.hints()}
-        stories = [story.with_hint(*hints.get(story.reason, (None,))) for story in result.collectives]
+        ways = {story.reason: story.ways for story in result.hints()}
+        stories = [story.with_ways(ways.get(story.reason, ())) for story in result.collectives]
     with stage("trying constraints with the compiler"), naming(source):
         remedies = {one.replication: one for one in result.remedies()}
     replications = result.replications

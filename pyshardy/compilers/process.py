@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from pyshardy.errors import ShardyError
 _DOING = "asking the compiler"
 _WORKER = ("-m", "pyshardy.compilers.worker")
 _LAST_LINES = 3
+_FAILED_CHECK = re.compile(r"^F\d{4} [\d:.]+ +\d+ \S+\] (.+)", re.MULTILINE)
+"""A fatal line of a compiler's log; the stack follows it."""
 """The number of lines of a log in a message."""
 
 
@@ -178,6 +181,10 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
 
 
 def _last(log: str) -> str:
+    """The last words of a process: the check that failed in the compiler, or else the last lines."""
+    failed = _FAILED_CHECK.findall(log)
+    if failed:
+        return f"a fault of the compiler: {failed[-1]}"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return "; ".join(lines[-_LAST_LINES:]) or "it wrote nothing"
 

@@ -26,6 +26,7 @@ _NAMELESS = frozenset(("func.func", "func.return", "stablehlo.constant", "sdy.co
 _CALL = "sdy.named_computation"
 _RESHARD = "sdy.reshard"
 _SLICE = "stablehlo.slice"
+_CALLS = "stablehlo.custom_call"
 _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 """The names of ops during propagation, if they differ."""
 _ADDING = ("all_reduce", "reduce_scatter")
@@ -97,9 +98,11 @@ class Matcher:
         self._moving: dict[tuple[Any, ...], list[int]] = {}
         self._ops: dict[tuple[Any, ...], list[int]] = {}
         self._near: dict[tuple[Any, ...], list[Mismatch]] = {}
+        self._of_op: dict[int, list[Mismatch]] = {}
         subject = why.subject
         for mismatch in mismatches(why):
             self._meetings.setdefault(self._key_of(mismatch), []).append(mismatch)
+            self._of_op.setdefault(mismatch.op, []).append(mismatch)
             if of_compiler:
                 for near in self._places_near(mismatch):
                     self._near.setdefault(near, []).append(mismatch)
@@ -144,7 +147,8 @@ class Matcher:
         """The causes of collectives, in order."""
         alike: dict[tuple[Any, ...], list[int]] = {}
         for number, row in enumerate(rows):
-            alike.setdefault((row.cause, row.op, row.source), []).append(number)
+            kind = (row.kind, row.axes) if self.of_compiler else ()  # the place alone says nothing of these
+            alike.setdefault((row.cause, row.op, row.source, *kind), []).append(number)
         found: dict[int, Cause] = {}
         for numbers in alike.values():
             candidates = self._candidates(rows[numbers[0]])
@@ -184,10 +188,25 @@ class Matcher:
         place = (op,) if op == "func.return" else (op, row.op, *(row.source or (None, 0, 0)))
         if word == RESHARD:
             key = (side, int(index or 0), body is not None, *place)
-            return [self._of_meeting(one) for one in self._meetings.get(key, ())]
+            met = self._meetings.get(key) or self._beside(row, at)
+            return [self._of_meeting(one) for one in met]
         if word == BORDERS:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
         return [self._of_sum(one, word, row) for one in self._sums.get(place, ())]
+
+    def _beside(self, row: Row, at: tuple[Any, ...]) -> list[Mismatch]:
+        """The conflicts of the ops whose results the ops at a place use: a constraint reshards what it is given."""
+        program = self.why.subject.program
+        makers = dict.fromkeys(
+            program.owners[self.why.subject.holder(value)]
+            for op in self._ops.get(at, ())
+            for value in program.operands[op]
+            if value >= 0
+        )
+        found = [one for op in makers for one in self._of_op.get(op, ())]
+        return [
+            one for one in found if any(_is_along(axis, row) for _, _, axes in clashing(self.why, one) for axis in axes)
+        ]
 
     def _of_meeting(self, mismatch: Mismatch) -> Cause:
         op = mismatch.op if mismatch.op < self.why.subject.op_count else None
@@ -224,10 +243,12 @@ class Matcher:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
         match = None if row.cause is None else _CAUSE.fullmatch(row.cause)
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
-        asked = {"stablehlo.custom_call"} if row.kind == RAGGED else _COLLECTIVES
+        asked = {_CALLS} if row.kind == RAGGED else _COLLECTIVES
         own = next((op for op in ops if self.names.label(op).name in asked), None)
         if match is None and own is not None:
             return Cause(f"the program asks for it: {self.names.op(own)} is a collective", op=own)
+        if self.of_compiler and row.kind not in _ADDING:  # it may be at the op that makes what another one needs whole
+            ops = [*self._without_rule(ops), *ops]
         found = [one for one in map(self._needing(row, match), ops) if one is not None]
         if found:
             return found[0]
@@ -236,6 +257,18 @@ class Matcher:
             f"{place_text(Label('', None, None, *(row.user_source or row.source or ())))}"
         )
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
+
+    def _without_rule(self, ops: Sequence[int]) -> Iterator[int]:
+        """The users of the results of ops, or these ops themselves, of which nothing says how they run on shards."""
+        program = self.why.subject.program
+        users = [user for op in ops for value in program.results[op] for user in program.users[value]]
+        for op in (*ops, *users):
+            if (
+                0 <= op < self.why.subject.op_count
+                and program.kind(op).name == _CALLS
+                and program.kind(op).rule is None
+            ):
+                yield op
 
     def _needing(self, row: Row, match: re.Match[str] | None) -> Callable[[int], Cause | None]:
         """The cause for an op that needs data from other shards."""

@@ -14,6 +14,23 @@ from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.why import Why
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to make a program send less, which has been tried.
+
+    Attributes:
+        text: The way in words, with what it saves.
+        sent_bytes: The bytes that every device sends with it.
+        held_bytes: The estimated peak memory of a device with it.
+        patch: It as a patch of the source, if it constrains a value there; else empty.
+    """
+
+    text: str
+    sent_bytes: int
+    held_bytes: int
+    patch: str = ""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CollectiveStory:
     """The explanation of a collective, or of several equal ones; `str` is the sentence.
@@ -30,9 +47,8 @@ class CollectiveStory:
         file: The file of the user's program; None if unknown.
         line: The line there.
         sides: The annotations of the conflicting axes, and how these axes propagated.
-        hint: An annotation that makes the program send less, which has been tried; None if none is known.
+        ways: The ways that make the program send less, the best first.
         windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather".
-        patch: The hint as a patch of the source, if it constrains a value there; else empty.
     """
 
     text: str
@@ -46,27 +62,31 @@ class CollectiveStory:
     file: str | None
     line: int
     sides: tuple[AxisCame, ...] = ()
-    hint: str | None = None
+    ways: tuple[Way, ...] = ()
     windowed: str | None = None
-    patch: str = ""
 
     @property
     def total_bytes(self) -> int:
         """The bytes that every device sends in all runs."""
         return self.times * self.sent_bytes_per_device
 
-    def with_hint(self, hint: str | None, patch: str = "") -> CollectiveStory:
-        """The explanation with a hint.
+    @property
+    def hint(self) -> str | None:
+        """What makes the program send less, in words; None if nothing is known."""
+        return " ".join(way.text for way in self.ways) or None
 
-        Args:
-            hint: The hint in words.
-            patch: It as a patch of the source.
-        """
-        return replace(self, hint=hint, patch=patch)
+    @property
+    def patch(self) -> str:
+        """The first way as a patch of the source, if it constrains a value there; else empty."""
+        return self.ways[0].patch if self.ways else ""
+
+    def with_ways(self, ways: Sequence[Way]) -> CollectiveStory:
+        """The explanation with ways that make the program send less."""
+        return replace(self, ways=tuple(ways))
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON-ready data; the keys are the names of the attributes."""
-        return asdict(self)
+        return {**asdict(self), "hint": self.hint, "patch": self.patch}
 
     def __str__(self) -> str:
         return self.text if self.hint is None else f"{self.text} Hint: {self.hint}"

@@ -12,11 +12,12 @@ from pyshardy.core.spec import format_spec
 from pyshardy.explain.collective_causes import Cause
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
+from pyshardy.ir.module import Module
 from pyshardy.report.assignments import assignments, read_lines
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patch
 from pyshardy.report.places import format_place
-from pyshardy.transforms.source_values import SourceValue
+from pyshardy.transforms.source_values import SourceValue, constrained
 
 _MOST_ALIKE = 1
 """The number of other expressions of this shape to try where no expression of the value's own line is found."""
@@ -32,6 +33,10 @@ class ConstraintEdit(NamedTuple):
 
     value: SourceValue
     sharding: TensorSharding
+
+    def apply(self, module: Module) -> Module:
+        """The program with it."""
+        return constrained(module, [self])
 
     @property
     def text(self) -> str:

@@ -11,10 +11,11 @@ from pyshardy.core.scopes import is_gradient
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.core.text import format_bytes
-from pyshardy.explain.collectives import ExplainedCollectives
+from pyshardy.explain.collectives import ExplainedCollectives, Way
 from pyshardy.explain.conflicts import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
+from pyshardy.frontend.hint_code import CodeEdit
 from pyshardy.frontend.hint_moves import ConstraintEdit, moved_inputs, moved_values
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
@@ -31,6 +32,8 @@ MOST_MOVES = 3
 _MORE_MEMORY = 1.05
 """A hint that needs more memory by this factor is given only if all others save less than a `_SHARE` of its bytes."""
 _SHARE = 0.5
+_LESS_MEMORY = 0.8
+"""A second way is told if it holds less than the first by this factor."""
 
 
 class AnnotationEdit(NamedTuple):
@@ -51,20 +54,13 @@ class AnnotationEdit(NamedTuple):
         """The attribute of the main function that has the annotations."""
         return "arg_attrs" if self.is_input else "res_attrs"
 
+    @property
+    def patch(self) -> str:
+        """Empty, as annotations are not at lines of values."""
+        return ""
 
-AnyEdit = AnnotationEdit | ConstraintEdit
 
-
-class Hint(NamedTuple):
-    """An annotation that makes a program send less.
-
-    Attributes:
-        text: It in words, with what it saves.
-        patch: It as a patch of the source, if it constrains a value there; else empty.
-    """
-
-    text: str
-    patch: str
+AnyEdit = AnnotationEdit | ConstraintEdit | CodeEdit
 
 
 class Trial(NamedTuple):
@@ -85,6 +81,9 @@ class Trial(NamedTuple):
     outputs: Sequence[InterfaceTensor]
 
 
+Tried = tuple[AnyEdit, Trial]
+
+
 def is_better(sent_bytes: int, work: float, now: Trial) -> bool:
     """Whether a program sends less than it does now, without more work.
 
@@ -94,18 +93,25 @@ def is_better(sent_bytes: int, work: float, now: Trial) -> bool:
     return sent_bytes < now.sent_bytes and work <= MORE_WORK * now.work
 
 
-def hint_for(
+def _size(tried: Tried) -> tuple[int, int]:
+    """What a way costs: the bytes that are sent, then those that are held."""
+    return tried[1].sent_bytes, tried[1].held_bytes
+
+
+def ways_for(
     why: Why,
     found: ExplainedCollectives,
     before: Module,
     now: Trial,
     trial_of: Callable[[AnyEdit], Trial | None],
     values: Sequence[SourceValue] = (),
-) -> Hint | None:
-    """Of the annotations that affect a collective, the one that makes the program send least; None if none helps.
+    changes: Sequence[CodeEdit] = (),
+) -> Iterator[Way]:
+    """The ways to avoid a collective: first the one that makes the program send least.
 
-    Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, and constraints of values
-    that lines of the source compute. One that needs no more memory goes first if it saves at least half as much.
+    Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, constraints of values that
+    lines of the source compute, and other code. One that needs no more memory goes first if it saves at least half as
+    much. Told besides are one that needs much less memory, and other code that saves more if something else holds.
 
     Args:
         why: Explains the values of the propagated program.
@@ -114,21 +120,46 @@ def hint_for(
         now: Its current cost.
         trial_of: The cost with another annotation; None if that is no better.
         values: The expressions of the source whose values can be constrained.
+        changes: Other code.
     """
-    edits: list[AnyEdit] = []
+    edits: list[AnyEdit] = [*changes]
     edits += list(edits_for(why, found, before))[:MOST_TRIES]
     edits += list(filter(_can_be_written, dict.fromkeys(_moved(why, found, before))))[:MOST_MOVES]
     for cause in found.causes[:1]:
         edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
     tried = [(edit, trial) for edit in dict.fromkeys(edits) if (trial := trial_of(edit)) is not None]
     if not tried:
-        return None
-    best = min(tried, key=lambda one: one[1].sent_bytes)
+        return
+    sure = [one for one in tried if not _condition(one[0])] or tried
+    first, smaller, best = _first(sure, now), _smaller(sure), _first(tried, now)
+    yield _way("", *first, now)
+    if smaller[1].held_bytes <= _LESS_MEMORY * first[1].held_bytes:
+        yield _way("Or, with less memory: ", *smaller, now)
+    if best not in (first, smaller) and best[1].sent_bytes < first[1].sent_bytes:
+        yield _way("Or: ", *best, now)
+
+
+def _way(lead: str, edit: AnyEdit, then: Trial, now: Trial) -> Way:
+    return Way(lead + _text(edit, then, now), then.sent_bytes, then.held_bytes, edit.patch)
+
+
+def _condition(edit: AnyEdit) -> str:
+    """What else has to hold for an edit."""
+    return edit.condition if isinstance(edit, CodeEdit) else ""
+
+
+def _first(tried: Sequence[Tried], now: Trial) -> Tried:
+    """The way that sends least; one that needs no more memory goes first if it saves at least half as much."""
+    best = min(tried, key=_size)
     as_small = [one for one in tried if one[1].held_bytes <= _MORE_MEMORY * now.held_bytes]
-    edit, then = min(as_small, key=lambda one: one[1].sent_bytes, default=best)
-    if now.sent_bytes - then.sent_bytes < _SHARE * (now.sent_bytes - best[1].sent_bytes):
-        edit, then = best
-    return Hint(_text(edit, now, then), edit.patch if isinstance(edit, ConstraintEdit) else "")
+    found = min(as_small, key=_size, default=best)
+    is_much = now.sent_bytes - found[1].sent_bytes >= _SHARE * (now.sent_bytes - best[1].sent_bytes)
+    return found if is_much else best
+
+
+def _smaller(tried: Sequence[Tried]) -> Tried:
+    """The way that needs least memory."""
+    return min(tried, key=lambda one: one[1].held_bytes)
 
 
 def is_forward_sum(why: Why, found: ExplainedCollectives) -> bool:
@@ -220,15 +251,15 @@ def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
     return tuple(tensor.index for tensor in same if (tensor.sharding, tensor.shape) == (one.sharding, one.shape))
 
 
-def _text(edit: AnyEdit, now: Trial, then: Trial) -> str:
+def _text(edit: AnyEdit, then: Trial, now: Trial) -> str:
     saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
     held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
     return f"{_change(edit, now, then)}: all collectives then {saved}, and {held}."
 
 
 def _change(edit: AnyEdit, now: Trial, then: Trial) -> str:
-    if isinstance(edit, ConstraintEdit):
-        return edit.text
+    if not isinstance(edit, AnnotationEdit):
+        return ", ".join(filter(None, (edit.text, _condition(edit))))
     old, new = (now.inputs, then.inputs) if edit.is_input else (now.outputs, then.outputs)
     was = next(tensor for tensor in old if tensor.index in edit.indices)
     tensor = next(tensor for tensor in new if tensor.index in edit.indices)

@@ -168,7 +168,8 @@ def partition_ending(
 def _reshard_steps(partition: PartitionOptions) -> list[Step]:
     """The steps after which every op can run on shards, with reshards between ops that need different shardings."""
     return [
-        *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-shard-pointwise")),
+        *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-known-indices")),
+        pass_of("pyshardy-shard-pointwise"),
         pass_of("pyshardy-resolve-sub-axes"),
         *([pass_of("pyshardy-exchange-shards", before_reshards=True)] if partition.halo_exchange else []),
         pass_of(

@@ -71,6 +71,7 @@ PASSES: dict[str, str] = {
     ),
     "sdy-close-shardings": "exporting.close_shardings:CloseShardings",
     "sdy-verify-unreduced-axes": "partitioning.verify_unreduced_axes:VerifyUnreducedAxes",
+    "pyshardy-known-indices": "partitioning.known_indices:KnownIndices",
     "pyshardy-shard-pointwise": "partitioning.shard_pointwise:ShardPointwise",
     "pyshardy-resolve-sub-axes": "partitioning.resolve_sub_axes:ResolveSubAxes",
     "sdy-insert-explicit-reshards": "partitioning.insert_explicit_reshards:InsertExplicitReshards",

@@ -132,38 +132,18 @@ class Partition(ProgramResult):
         return explain_collectives(self.why, self.traffic.collectives, self.answer is not None)
 
     def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
-        """Annotations that make the program send less, for the conflicts that send most.
+        """What makes the program send less, for the conflicts that send most: other annotations, or other code.
 
-        Each annotation is tried: `hints` partitions the program with it, at most ten times per conflict. Annotations
-        that propagate to the same shardings are tried once, and those that change no sharding are not tried. What
-        constrains a value at its line is a patch of the source, too.
+        Each way is tried: `hints` partitions the program with it, at most ten times per conflict besides the ways that
+        are tried once for all. Annotations that propagate to the same shardings are tried once, and those that change
+        no sharding are not tried. What constrains a value at its line is a patch of the source, too.
 
         Args:
             most: The number of conflicts to look for hints for.
         """
-        from pyshardy.frontend.hints import hint_for, is_forward_sum
-        from pyshardy.results.tries import Tries
-        from pyshardy.transforms.source_values import source_values
+        from pyshardy.results.hints import hints
 
-        conflicts: dict[str, ExplainedCollectives] = {}
-        for one in self.explained_collectives:
-            if any(cause.mismatch for cause in one.causes):
-                conflicts.setdefault(one.story.reason, one)
-        if not self.explained_collectives:
-            return ()
-        largest = list(conflicts.values())[:most]
-        first = self.explained_collectives[0]  # where nothing else sends more, a sum may have other axes, too
-        if first not in largest and is_forward_sum(self.why, first):
-            largest.append(first)
-        if not largest:
-            return ()
-        tries, values = Tries(self), source_values(self.before.root)
-        hints = [(one.story, hint_for(self.why, one, self.before, tries.now, tries, values)) for one in largest]
-        told: dict[str, CollectiveStory] = {}  # one hint may be for several conflicts
-        for story, hint in hints:
-            if hint is not None:
-                told.setdefault(hint.text, story.with_hint(hint.text, hint.patch))
-        return tuple(told.values())
+        return hints(self, most)
 
     def remedies(self, most: int = 3) -> tuple[Remedy, ...]:
         """Constraints with which the compiler that partitioned the program does not replicate tensors.

@@ -34,8 +34,10 @@ _SENT = 0.8
 """Or every device sends at most this fraction of the bytes."""
 _WORDS = 1.05
 """A remedy of several constraints has to send less by this factor than one of a single constraint."""
-_MOST_TRIES = 8
+_MOST_TRIES = 10
 """The most ways to try per tensor."""
+_MOST_ELSEWHERE = 1
+"""The expressions of the tensor's shape at other lines that are tried alone, in program order."""
 _MOST_SHOWN = 3
 """The number of constraints in a sentence."""
 
@@ -145,20 +147,30 @@ def _tries(module: Module, replication: Replication, name: str, mesh: Mesh) -> I
     before, after = replication.before, replication.after
     if before is None or after is None:
         return
-    if replication.op is not None and _GRADIENT not in replication.op:
-        for way in detours(before, after, mesh, replication.shape):
-            detour = _with_constraints(module, replication, [one.with_mesh(name) for one in way])
-            if detour is not None:
-                yield detour
     alike = [one for one in source_values(module.root) if one.shape == replication.shape]
     here = [one for one in alike if replication.place is not None and _place(one)[:2] == replication.place[:2]]
+    ways = [[one.with_mesh(name) for one in way] for way in detours(before, after, mesh, replication.shape)]
+    single = [way[0] for way in ways if len(way) == 1]
+    for value in here:
+        yield from (_constrained(module, [value], sharding) for sharding in single)
+    if replication.op is not None and _GRADIENT not in replication.op:
+        for way in ways:
+            detour = _with_constraints(module, replication, way)
+            if detour is not None:
+                yield detour
+    for value in [one for one in alike if one not in here][:_MOST_ELSEWHERE]:
+        yield from (_constrained(module, [value], sharding) for sharding in single)
     sets = [values for values in (here, alike[:1], alike) if values]
     distinct = [values for place, values in enumerate(sets) if values not in sets[:place]]
     for values in distinct:
         for sharding in (before, after):
-            wanted = sharding.with_mesh(name)
-            places = tuple((f"around the expression at {_columns(value)}", sharding) for value in values)
-            yield _Try(constrained(module, [(value, wanted) for value in values]), places)
+            yield _constrained(module, values, sharding.with_mesh(name))
+
+
+def _constrained(module: Module, values: Sequence[SourceValue], sharding: TensorSharding) -> _Try:
+    """The program with constraints around expressions, which hold for the gradients of their values, too."""
+    places = tuple((f"around the expression at {_columns(value)}", sharding) for value in values)
+    return _Try(constrained(module, [(value, sharding) for value in values]), places)
 
 
 def _place(value: SourceValue) -> tuple[str, int, int]:

@@ -6,13 +6,11 @@ from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.hint_moves import ConstraintEdit
-from pyshardy.frontend.hints import AnyEdit, Trial, is_better, work_of
+from pyshardy.frontend.hints import AnnotationEdit, AnyEdit, Trial, is_better, work_of
 from pyshardy.results.edit import edited_result
 from pyshardy.results.edit_base import EditState
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.sharded_program import shard
-from pyshardy.transforms.source_values import constrained
 
 
 class Tries:
@@ -43,10 +41,9 @@ class Tries:
 
     def _try(self, edit: AnyEdit) -> Trial | None:
         try:
-            if isinstance(edit, ConstraintEdit):
+            if not isinstance(edit, AnnotationEdit):
                 self.partitioned += 1
-                module = constrained(self.before.before, [edit])
-                sharded, root = shard(module, self.before.sharded.options)
+                sharded, root = shard(edit.apply(self.before.before), self.before.sharded.options)
                 return self._better(finish_partition(sharded, self.before.options, root))
             edited = edited_result(self.before, [(edit.kind, index, edit.sharding) for index in edit.indices])
             key = edit if edited.state is None else _key(edited.state)

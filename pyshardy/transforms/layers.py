@@ -118,6 +118,7 @@ class _Linker:
         for op in self._ops(number):
             round_ = self.round_of[op][1]
             for value in op.operands:
+                value = self._source(value)
                 found, weight = self.layer_of.get(value), _BY_ARGUMENT
                 maker = value.defining_op
                 if maker is not None:
@@ -136,13 +137,20 @@ class _Linker:
     def _note_arguments(self, number: int) -> None:
         rounds: dict[Value, set[int]] = {}
         for op in self._ops(number):
-            for value in op.operands:
+            for value in map(self._source, op.operands):
                 if value.defining_op is None:
                     rounds.setdefault(value, set()).add(self.round_of[op][1])
         for value, found in rounds.items():
             if len(found) == 1:
                 layer = self.placed[number].layer(found.pop())
                 self.layer_of.setdefault(value, (self.family_of[number], layer))
+
+    def _source(self, value: Value) -> Value:
+        """What a value is a copy of, if ops outside all rounds made it, as of weights that a step converts first."""
+        op = value.defining_op
+        while op is not None and op not in self.round_of and len(op.operands) == 1:
+            value, op = op.operands[0], op.operands[0].defining_op
+        return value
 
     def _ops(self, number: int) -> Sequence[Op]:
         stretch = self.stretches[number]

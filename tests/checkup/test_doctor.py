@@ -170,4 +170,5 @@ def test_a_kernel_without_a_rule_is_a_finding() -> None:
       return %0 : tensor<8192x4096xbf16>
     }}"""
     (one,) = pyshardy.doctor(text, hardware="h100").findings
-    assert one.kind is FindingKind.KERNEL and "has no sharding rule" in one.what and "shard_map" in one.cure
+    assert one.kind is FindingKind.KERNEL and "gets its operands whole" in one.what and "shard_map" in one.cure
+    assert one.after is not None and one.after.seconds < one.before.seconds

@@ -107,6 +107,33 @@ PROGRAMS = {
         (_floats(8, 16), _ints(16, 8, 16)),
         (P("data", "model"), P("data")),
     ),
+    "rows by number, and columns by index": Reported(
+        lambda x, index: x[jnp.arange(16)[:, None], index, jnp.arange(5)[None]],
+        (
+            _floats(16, 12, 8),
+            _ints(12, 16, 5) - 6,
+        ),
+        (P("data", None, "model"), P("data")),
+    ),
+    "rows by number, with an index that is whole": Reported(
+        lambda x, index: x[jnp.arange(16)[:, None], index], (_floats(16, 12, 8), _ints(12, 16, 5)), (P("data"), P())
+    ),
+    "rows by number in reverse": Reported(
+        lambda x, index: x[jnp.arange(16)[::-1][:, None], index], (_floats(16, 12), _ints(12, 16, 5)), (P("data"), P())
+    ),
+    "columns by number": Reported(
+        lambda x, index: x[index, jnp.arange(12)], (_floats(16, 12, 8), _ints(16, 12)), (P(None, "data"), P())
+    ),
+    "add to rows by number": Reported(
+        lambda x, index, y: jnp.asarray(x).at[jnp.arange(16)[:, None], index].add(y),
+        (_floats(16, 12, 8), _ints(12, 16, 5), _floats(16, 5, 8)),
+        (P("data"), P("data"), P(None, None, "model")),
+    ),
+    "set rows inside a shard, and across two": Reported(
+        lambda x, y: jnp.asarray(x).at[1:3].set(y[:2]).at[7:10, 2:4].set(y[2:, :2]),
+        (_floats(16, 8), _floats(5, 8)),
+        (P("data", "model"), None),
+    ),
     "set a part of a sharded dimension": Reported(
         lambda x, y: jnp.asarray(x).at[:, 3:9].set(y), (_floats(8, 16), _floats(8, 6)), (P("data", "model"), None)
     ),

@@ -170,6 +170,7 @@ NOT_HERE = {
     "pyshardy-inline-and-order": "puts ops in an order: tests/differential/test_view_conversions.py",
     "pyshardy-legalize-chlo": "needs ops of CHLO: its file-check",
     "pyshardy-exchange-shards": "the ops stay that exchange nothing: its file-checks, and numbers on devices",
+    "pyshardy-known-indices": "needs indices that are known: its file-check, and numbers on devices",
     "pyshardy-gather-before": "depends on what is sent: its file-check",
     "pyshardy-make-partitionable": "depends on what the partitioner has for an op",
     "pyshardy-open-captured": "needs loops that capture: its file-check",

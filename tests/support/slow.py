@@ -25,6 +25,7 @@ SLOW = (
     "page",
     "search",
     # Properties that start a process per example, or compile
+    "public_reports",
     "property/test_axes.py::test_a_reference_makes_as_many_shards_as_it_is_long",
     "property/test_edits.py::test_an_edit_gives_what_annotating_and_propagating_gives",
     "property/test_edits.py::test_running_again_gives_what_a_run_over_everything_gives",

@@ -31,3 +31,19 @@ func.func @main(%x: tensor<8xf32>) -> tuple<tensor<8xf32>> {
   %1 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<8xf32>>) -> tensor<8xf32>
   return %0 : tuple<tensor<8xf32>>
 }
+
+// -----
+
+// The border of a manual computation takes the elements of a tuple, as it returns them: XLA for TPUs makes a pair of
+// each complex number.
+// CHECK: func.func @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+// CHECK-NEXT: %0:2 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%arg0, %arg1) {has_side_effect = true} : (tensor<4xf32>, tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-NEXT: return %0#0, %0#1 : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: }
+func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = stablehlo.tuple %x, %y : tuple<tensor<4xf32>, tensor<4xf32>>
+  %1 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%0) {has_side_effect = true} : (tuple<tensor<4xf32>, tensor<4xf32>>) -> tuple<tensor<8xf32>, tensor<8xf32>>
+  %2 = stablehlo.get_tuple_element %1[0] : (tuple<tensor<8xf32>, tensor<8xf32>>) -> tensor<8xf32>
+  %3 = stablehlo.get_tuple_element %1[1] : (tuple<tensor<8xf32>, tensor<8xf32>>) -> tensor<8xf32>
+  return %2, %3 : tensor<8xf32>, tensor<8xf32>
+}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.checkup.constraints import _patch
+from pyshardy.checkup.code import _patch
 from pyshardy.checkup.source import jit_patch, spec_patch
 
 DONATE = "donate_argnames=('x',)"

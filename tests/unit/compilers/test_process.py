@@ -52,6 +52,10 @@ def test_a_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_crash_without_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fatal = "F1127 15:14:40.278403   11576 hlo_sharding.h:409] Check failed: !is_tiled() Please"
+    code = f"import os, sys; print({fatal!r}, '    @ 0x7fd9  xla::Stack()', sep=chr(10), file=sys.stderr, flush=True); os.abort()"
+    text = refusal(code, monkeypatch, tmp_path)
+    assert "ended with status -6: a fault of the compiler: Check failed: !is_tiled() Please, needed" in text
     assert "ended with status 3: it wrote nothing" in refusal("import sys; sys.exit(3)", monkeypatch, tmp_path)
 
 

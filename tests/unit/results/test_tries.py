@@ -11,7 +11,7 @@ from pyshardy import Partition
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UsageError
 from pyshardy.frontend.hints import MOST_TRIES, AnnotationEdit, Trial, is_better
-from pyshardy.results import tries
+from pyshardy.results import hints as hinting
 from pyshardy.results.edit import edited_result
 from pyshardy.results.tries import Tries, _key
 
@@ -122,7 +122,7 @@ def test_hints_partition_a_bounded_number_of_times(count: int, most: int, monkey
             made.append(self)
 
     partition = layers(count)
-    monkeypatch.setattr(tries, "Tries", Counted)
+    monkeypatch.setattr(hinting, "Tries", Counted)
     hints = partition.hints(most)
     (used,) = made
     assert 0 < len(hints) <= most

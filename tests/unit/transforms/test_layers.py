@@ -127,3 +127,34 @@ def test_passes_hand_on_the_part_of_the_op_that_they_serve() -> None:
 def test_a_program_without_layers_says_nothing_of_parts() -> None:
     short = shortened(pyshardy.load(two_ways(3)), middle=True)
     assert not any(map(part_of, top_ops(short.root)))
+
+
+def test_weights_that_are_converted_first_tell_layers_apart() -> None:
+    """What is computed again in the backward pass uses the layer before: the weights say which layer it is of."""
+    small, layers = "tensor<8x8xbf16>", 6
+    types = [f"tensor<8x8x{('f32', 'f16')[layer % 2]}>" for layer in range(layers)]
+    arguments = ", ".join([f"%x: {small}", *(f"%w{layer}: {type}" for layer, type in enumerate(types))])
+    lines = [f"%c{layer} = stablehlo.convert %w{layer} : ({type}) -> {small}" for layer, type in enumerate(types)]
+    value = "%x"
+    for layer in range(layers):
+        lines += [f"%a{layer} = stablehlo.add {value}, %c{layer} : {small}",
+                  f"%b{layer} = stablehlo.tanh %a{layer} : {small}"]  # fmt: skip
+        value = f"%b{layer}"
+    kept = ["%x", *(f"%b{layer}" for layer in range(layers))]
+    for layer in reversed(range(layers)):
+        lines += [f"%p{layer}:3 = stablehlo.optimization_barrier {kept[layer]}, %c{layer}, {value} "
+                  f": {small}, {small}, {small}",
+                  f"%r{layer} = stablehlo.add %p{layer}#0, %p{layer}#1 : {small}",
+                  f"%t{layer} = stablehlo.tanh %r{layer} : {small}",
+                  f"%d{layer} = stablehlo.multiply %t{layer}, %p{layer}#2 : {small}"]  # fmt: skip
+        value = f"%d{layer}"
+    body = "\n".join(lines)
+    text = (
+        f'sdy.mesh @mesh = <["a"=2]>\nfunc.func @main({arguments}) -> {small} {{\n{body}\nreturn {value} : {small}\n}}'
+    )
+    (family,) = find_families(pyshardy.load(text).root)
+    assert [(one.stretch.period, one.sign, one.layer(0)) for one in family.stretches] == [
+        (2, 1, 0),
+        (4, -1, layers - 1),
+    ]
+    assert family.size == layers

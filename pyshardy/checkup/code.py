@@ -1,0 +1,65 @@
+"""Cures by other code: a kernel in `jax.shard_map`, and constraints left out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import partial
+
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.source import replaced, syntax_tree
+from pyshardy.core.mesh import Mesh
+from pyshardy.frontend.hint_code import CodeEdit, left_out_constraints, shard_maps
+from pyshardy.ir.module import Module
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.patch import name_of
+from pyshardy.report.places import SourcePlace
+from pyshardy.results.partition import Partition
+
+_MOST = 6
+"""The number of collectives whose kernels are tried."""
+
+
+def kernel_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The kernels that make devices communicate, on shards.
+
+    Args:
+        part: The program, partitioned by pyshardy.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    for found in part.explained_collectives[:_MOST]:
+        for edit in shard_maps(part.why, found.causes[0], part.before, mesh_name, mesh):
+            yield _cure(FindingKind.KERNEL, edit, f"{edit.what} gets its operands whole", found.story.text)
+
+
+def constraint_cures(module: Module) -> Iterator[Cure]:
+    """The program without the constraints of one line each.
+
+    Args:
+        module: The program.
+    """
+    for edit in left_out_constraints(module):
+        why = "what comes before it and what follows is sharded otherwise"
+        yield _cure(FindingKind.CONSTRAINT, edit, f"{edit.what} costs more than it saves", why)
+
+
+def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:
+    text = ", ".join(filter(None, (edit.text, edit.condition)))
+    make_patch = partial(_patch, edit.place) if kind is FindingKind.CONSTRAINT else str
+    return Cure(kind, what, why, edit.place, text, edit.apply, make_patch)
+
+
+def _patch(place: SourcePlace) -> str:
+    """A diff without the call; empty if the line has several, or one that goes over several lines."""
+    file, line, _ = place
+    tree = syntax_tree(file)
+    calls = [
+        node
+        for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.Call) and name_of(node.func) == "with_sharding_constraint" and node.lineno == line
+    ]
+    if len(calls) != 1 or not calls[0].args or calls[0].end_lineno != line:
+        return ""
+    call = calls[0]
+    return replaced(file, line, call.col_offset, call.end_col_offset or 0, ast.unparse(call.args[0]))

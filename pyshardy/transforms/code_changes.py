@@ -1,0 +1,159 @@
+"""Programs as they would be with other code: an op on shards, micro-batches of every n-th row, interleaved pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyshardy.core.boxes import local_shape
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.functions import RULE, SHARDING
+from pyshardy.ir.nodes import Op, Value
+from pyshardy.transforms.builder import Builder
+
+RESHAPE, SLICE, PAD = "stablehlo.reshape", "stablehlo.slice", "stablehlo.pad"
+CONCATENATE = "stablehlo.concatenate"
+
+
+def run_on_shards(op: Op, shardings: Sequence[TensorSharding], mesh: Mesh, attrs: AttrTable) -> None:
+    """Put an op into a manual computation, as `jax.shard_map` does: every device runs it on its shards.
+
+    Args:
+        op: The op.
+        shardings: The shardings of its operands, then of its results, by whole axes that divide the dimensions.
+        mesh: Their mesh.
+        attrs: The attributes and types of the module.
+    """
+    count = len(op.operands)
+    axes = [axis.name for sharding in shardings for dim in sharding.dim_axes for axis in dim]
+    builder = Builder(attrs, op, op.place)
+    computation = builder.op(
+        "sdy.manual_computation",
+        op.operands,
+        [result.type for result in op.results],
+        {
+            "in_shardings": tuple(shardings[:count]),
+            "out_shardings": tuple(shardings[count:]),
+            "manual_axes": tuple(name for name, _ in mesh.axes if name in axes),
+        },
+        region_count=1,
+    )
+    block = computation.region.add_block()
+
+    def local(value: Value, place: int) -> tuple[int, ...]:
+        return local_shape(shardings[place], mesh, value.type.shape or ())
+
+    args = [
+        block.add_arg(builder.like(local(value, place), value.type), op.place)
+        for place, value in enumerate(op.operands)
+    ]
+    inner = Builder(attrs, block, op.place)
+    made = op.clone()
+    for place, arg in enumerate(args):
+        made.set_operand(place, arg)
+    inner.put(made)
+    for place, result in enumerate(made.results):
+        result.set_type(inner.like(local(result, count + place), result.type))
+    for name in (RULE, SHARDING):
+        made.remove_attr(name)
+    inner.op("sdy.return", made.results, [])
+    for old, new in zip(op.results, computation.results):
+        old.replace_uses(new)
+    op.erase()
+
+
+def takes_micro_batches(op: Op) -> bool:
+    """Whether a reshape divides its first dimension in two, so that each part is a stretch of rows."""
+    if op.name != RESHAPE or not op.result.type.is_static or not op.operands[0].type.is_static:
+        return False
+    before, after = op.operands[0].type.shape or (), op.result.type.shape or ()
+    return len(after) == len(before) + 1 and 1 not in after[:2] and before[1:] == after[2:]
+
+
+def stride_micro_batches(op: Op, attrs: AttrTable) -> None:
+    """Let each micro-batch of a reshape have every n-th row instead of a stretch of rows.
+
+    Args:
+        op: A reshape for which `takes_micro_batches` holds.
+        attrs: The attributes and types of the module.
+    """
+    builder = Builder(attrs, op, op.place)
+    count, size, *rest = op.result.type.shape or ()
+    divided = builder.reshape(op.operands[0], [size, count, *rest])
+    order = [1, 0, *range(2, 2 + len(rest))]
+    turned = builder.value("transpose", [divided], op.result.type, permutation=builder.array(order))
+    op.result.replace_uses(turned)
+    op.erase()
+
+
+def pieces_of(op: Op) -> tuple[int, int] | None:
+    """The dimension that an op divides into equal pieces, or makes of them, and their number; None for another op.
+
+    It is a slice of one piece, or in the gradient a pad of one, or the concatenation of all of them.
+    """
+    if op.name not in (SLICE, PAD, CONCATENATE) or not op.result.type.is_static or not op.operands[0].type.is_static:
+        return None
+    shapes = [op.operands[0].type.shape or (), op.result.type.shape or ()]
+    whole, piece = shapes if op.name == SLICE else shapes[::-1]
+    cut = [dim for dim, size in enumerate(piece) if size != whole[dim]]
+    if len(cut) != 1 or not piece[cut[0]] or whole[cut[0]] % piece[cut[0]]:
+        return None
+    count = whole[cut[0]] // piece[cut[0]]
+    if op.name == CONCATENATE:
+        is_whole = len(op.operands) == count and all(value.type.shape == piece for value in op.operands)
+        return (cut[0], count) if is_whole else None
+    return (cut[0], count) if _piece(op, cut[0]) is not None else None
+
+
+def _piece(op: Op, dim: int) -> int | None:
+    """The number of the piece that a slice takes or a pad gives; None if it is no whole piece."""
+    if op.name == SLICE:
+        start, size = op.attrs["start_indices"][dim], (op.result.type.shape or ())[dim]
+        steps = set(op.attrs["strides"])
+    else:
+        start, size = op.attrs["edge_padding_low"][dim], (op.operands[0].type.shape or ())[dim]
+        steps = {step + 1 for step in op.attrs["interior_padding"]}
+    return start // size if steps == {1} and start >= 0 and start % size == 0 else None
+
+
+def interleave_pieces(op: Op, attrs: AttrTable) -> None:
+    """Let each piece of a dimension be every n-th element instead of a stretch of them.
+
+    Args:
+        op: An op for which `pieces_of` finds pieces.
+        attrs: The attributes and types of the module.
+    """
+    found = pieces_of(op)
+    assert found is not None
+    dim, count = found
+    builder = Builder(attrs, op, op.place)
+    shape = op.result.type.shape or ()
+    size = (shape if op.name == SLICE else op.operands[0].type.shape or ())[dim]
+    inner = [*shape[:dim], size, count, *shape[dim + 1 :]]
+    one = [*shape[:dim], size, 1, *shape[dim + 1 :]]
+    if op.name == SLICE:
+        at = _piece(op, dim) or 0
+        start, limit = [0] * len(inner), list(inner)
+        start[dim + 1], limit[dim + 1] = at, at + 1
+        apart = builder.reshape(op.operands[0], inner)
+        steps = {"start_indices": start, "limit_indices": limit, "strides": [1] * len(inner)}
+        arrays = {name: builder.array(values) for name, values in steps.items()}
+        made = builder.reshape(builder.value("slice", [apart], builder.like(one, op.result.type), **arrays), shape)
+    elif op.name == PAD:
+        at = _piece(op, dim) or 0
+        low, high = [0] * len(inner), [0] * len(inner)
+        low[dim + 1], high[dim + 1] = at, count - 1 - at
+        arrays = {
+            "edge_padding_low": builder.array(low),
+            "edge_padding_high": builder.array(high),
+            "interior_padding": builder.array([0] * len(inner)),
+        }
+        values = [builder.reshape(op.operands[0], one), op.operands[1]]
+        made = builder.reshape(builder.value("pad", values, builder.like(inner, op.result.type), **arrays), shape)
+    else:
+        made = builder.reshape(
+            builder.concatenate([builder.reshape(value, one) for value in op.operands], dim + 1), shape
+        )
+    op.result.replace_uses(made)
+    op.erase()

@@ -1,0 +1,1 @@
+"""Programs of public reports, each with the way out that its thread found."""
