@@ -43,6 +43,8 @@ def search(
     progress: bool | Callable[[str], None] = False,
     partitioner: Partitioner | None = None,
     compiler: str | None = None,
+    forbid: Mapping[str, str | Sequence[str]] | None = None,
+    whole_below: float = 0,
     **keywords: Any,
 ) -> Plan:
     """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
@@ -70,6 +72,9 @@ def search(
         compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
             one whose program costs least as it partitions it. It takes a second or so for each of five programs, after
             the budget. By default, or with "none", no compiler is asked.
+        forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
+            stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
+        whole_below: Inputs of fewer bytes stay whole, such as scales of norms.
         keywords: For a function, as for `load`.
 
     Raises:
@@ -93,12 +98,15 @@ def search(
         raise UsageError(DOING, got=f"memory={memory!r}", needed="bytes, more than 0")
     if devices is not None and mesh is not None:
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
+    if not isinstance(whole_below, (int, float)) or not 0 <= whole_below < math.inf:
+        raise UsageError(DOING, got=f"whole_below={whole_below!r}", needed="bytes, 0 or more")
     name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))
     chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
     options = SearchOptions(
-        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name
-    )
+        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name,
+        _forbidden(forbid or {}), whole_below,
+    )  # fmt: skip
     keep = _kept(keep)
     say = sayer(progress)
     with partitioner_in_use(partitioner):
@@ -124,6 +132,19 @@ def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mappin
         return load(program, *example_args, mesh=mesh, **keywords)
     module = load(program, **keywords)
     return module if mesh is None else with_mesh(module, core_mesh(mesh))
+
+
+def _forbidden(forbid: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The axes by names, each as a tuple.
+
+    Raises:
+        UsageError: They have another form.
+    """
+    if not isinstance(forbid, Mapping) or not all(
+        isinstance(name, str) and isinstance(axes, (str, list, tuple, set, frozenset)) for name, axes in forbid.items()
+    ):
+        raise UsageError(DOING, got=f"forbid={forbid!r}", needed="axes by names of inputs", hint='{"params": "data"}')
+    return {name: (axes,) if isinstance(axes, str) else tuple(axes) for name, axes in forbid.items()}
 
 
 def _with_any_mesh(

@@ -24,6 +24,7 @@ class InputFact(NamedTuple):
         bytes: Its unsharded size.
         is_donated: Whether a result may reuse its memory.
         sharding: Its given sharding, which it keeps; None if the search finds one.
+        forbidden: The mesh axes that it may not have.
     """
 
     name: str
@@ -33,6 +34,7 @@ class InputFact(NamedTuple):
     bytes: int
     is_donated: bool = False
     sharding: TensorSharding | None = None
+    forbidden: frozenset[str] = frozenset()
 
 
 class OutputFact(NamedTuple):

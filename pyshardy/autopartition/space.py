@@ -43,6 +43,7 @@ class InputGroup(NamedTuple):
         is_donated: Whether results may reuse their memory.
         fixed: Their given sharding, which they keep; None if the search finds one.
         twin: The group of the parameters whose optimizer state they are; None for other inputs.
+        forbidden: The mesh axes that they may not have.
     """
 
     name: str
@@ -54,6 +55,7 @@ class InputGroup(NamedTuple):
     is_donated: bool
     fixed: TensorSharding | None
     twin: int | None = None
+    forbidden: frozenset[str] = frozenset()
 
     @property
     def is_free(self) -> bool:
@@ -129,8 +131,10 @@ class Space:
         return tuple(((),) * len(group.shape) for group in self.groups)
 
     def fits(self, group: int, dims: Dims) -> bool:
-        """Whether inputs of a group can have these axes: each once, and shards of equal size."""
-        return are_equal_shards(self.groups[group].shape, dims, self.sizes)
+        """Whether inputs of a group can have these axes: each once, allowed, and with shards of equal size."""
+        one = self.groups[group]
+        allowed = not one.forbidden or one.forbidden.isdisjoint(axis for axes in dims for axis in axes)
+        return allowed and are_equal_shards(one.shape, dims, self.sizes)
 
     def sharding(self, group: int, dims: Dims) -> TensorSharding:
         """The sharding of the inputs of a group."""
@@ -203,7 +207,7 @@ def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
     ties = ties_of(problem.inputs, problem.outputs, donated)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
-        key = (general(fact.name), fact.shape, fact.element, fact.sharding, place in ties)
+        key = (general(fact.name), fact.shape, fact.element, fact.sharding, fact.forbidden, place in ties)
         found.setdefault(key, []).append(place)
     groups = []
     parts = [(len(like), members) for like in found.values() for members in used_alike(problem, dims, like)]
@@ -219,6 +223,7 @@ def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
                 bytes=first.bytes,
                 is_donated=all(problem.inputs[member].is_donated for member in members),
                 fixed=first.sharding,
+                forbidden=first.forbidden,
             )
         )
     return _with_twins(groups, problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
@@ -25,6 +26,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", default="0", help="the seed of random choices (default 0)")
     text = "ignore the shardings that inputs and outputs have (default: they are kept)"
     parser.add_argument("--let-go", action="store_true", help=text)
+    text = "an axis that inputs may not have, like params=data, or 'tokens=*' for all axes (may be repeated)"
+    parser.add_argument("--forbid", metavar="NAME=AXIS", action="append", default=[], help=text)
+    text = "keep inputs of fewer bytes whole, like 1MiB"
+    parser.add_argument("--whole-below", metavar="BYTES", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
     text = "write the constraints of intermediate values as a patch of the source"
@@ -51,7 +56,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
         hardware=arguments.hardware,
         compiler=arguments.compiler,
-        memory=None if arguments.memory is None else _bytes(arguments.memory),
+        memory=None if arguments.memory is None else _bytes("--memory", arguments.memory),
         budget_s=_seconds(arguments.budget),
         seed=_whole("--seed", arguments.seed),
         keep=not arguments.let_go,
@@ -60,6 +65,8 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         collectives=arguments.collectives,
         constraints=not arguments.no_constraints,
         progress=not arguments.quiet,
+        forbid=_forbidden(arguments.forbid),
+        whole_below=0.0 if arguments.whole_below is None else _bytes("--whole-below", arguments.whole_below),
     )
     patch = plan.patch() if arguments.patch is not None else ""  # whatever may fail comes before anything is written
     code = plan.code() if arguments.code is not None else ""
@@ -75,10 +82,21 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     return plan
 
 
-def _bytes(text: str) -> float:
+def _forbidden(texts: Sequence[str]) -> dict[str, list[str]]:
+    """The axes of options like "params=data", by names."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, axes = text.rpartition("=")
+        if not equals or not name or not axes:
+            raise UsageError(_READING, got=f"--forbid {text}", needed="NAME=AXIS", hint="--forbid params=data")
+        found.setdefault(name, []).extend(axes.split("+"))
+    return found
+
+
+def _bytes(option: str, text: str) -> float:
     found = parse_bytes(text)
     if found is None:
-        raise UsageError(_READING, got=f"--memory {text}", needed="bytes, like 60GiB")
+        raise UsageError(_READING, got=f"{option} {text}", needed="bytes, like 60GiB")
     return found
 
 

@@ -33,6 +33,8 @@ _MOST_STARTS = 2
 """The number of plans of experts from which constraints are searched."""
 _SHARES = 4
 """The most careful estimates, as a multiple of the limit of one step."""
+NOTHING = 0.0005
+"""The share of time or memory that counts as none."""
 _QUICK = 3
 """The number of quick estimates of neighbours for each careful one."""
 
@@ -311,6 +313,18 @@ class Constraining:
         except ShardyError:
             return None
         return None if found is None else Quick(found.seconds, found.bytes)
+
+    def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
+        """The plan without the constraints that change nothing beside the others; small values come first."""
+        assignment, chosen = result.answer
+        for place in sorted(chosen, key=lambda number: (self.values[number].bytes, -number)):
+            left = {other: dims for other, dims in chosen.items() if other != place}
+            quick = self.price(assignment, left)
+            if quick is None or quick.seconds > result.quick.seconds * (1 + NOTHING):
+                continue
+            if quick.bytes <= result.quick.bytes * (1 + NOTHING):
+                chosen, result = left, ConstrainedAssignment(Answer(assignment, left), quick)
+        return result
 
     def module_of(self, answer: Answer) -> Module:
         """The program with shardings of inputs, and constraints."""

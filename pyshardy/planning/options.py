@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyshardy.autopartition.constraints import LEAST_GAIN
@@ -37,6 +37,8 @@ class SearchOptions:
         seed: The seed of random choices.
         constraints: Whether intermediate values may be constrained.
         compiler: The compiler that confirms the best plans; empty for none.
+        forbid: The axes that inputs may not have, by their names.
+        whole_below: Inputs of fewer bytes stay whole.
     """
 
     hardware: Hardware
@@ -49,6 +51,8 @@ class SearchOptions:
     seed: int
     constraints: bool = True
     compiler: str = ""
+    forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    whole_below: float = 0.0
 
     def cost(self, program: Any) -> Cost:
         """The estimate of `pyshardy.cost` for a module or a partitioned program.

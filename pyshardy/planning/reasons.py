@@ -25,6 +25,8 @@ _MOST_RULES, _MOST_IMPROVED = 20, 6
 """The number of rules that get reasons, and of those that are tried to be bettered, the ones of most bytes."""
 _CLEAR, _LESS = 1e-3, 1e-2
 """The share of the time, or at the same time of the memory, by which another sharding must be better to be the plan."""
+_UNIFORM = 1e-2
+"""The same share of the time for shardings of optimizer state alone, which then are not those of its parameters."""
 _MOST_DIMS = 3
 _NOTHING = "other inputs, which stay whole"
 
@@ -63,8 +65,9 @@ def better_sharding(state: SearchState, plan: Answer) -> Assignment | None:
     if best is None:
         return None
     for rule in rule_groups(state, plan.assignment)[:_MOST_IMPROVED]:
+        is_state = all(state.space.groups[group].twin is not None for group in rule.groups)
         for assignment, found in asker.careful(asker.promising(rule)).items():
-            if asker.is_better(found, best):
+            if asker.is_better(found, best, _UNIFORM if is_state else _CLEAR):
                 best, better = found, assignment
     return better
 
@@ -114,10 +117,10 @@ class _Asker:
         self.end = state.explained_by
         self.own = self.careful([plan.assignment]).get(plan.assignment)
 
-    def is_better(self, one: Quick, other: Quick) -> bool:
-        """Whether a plan is clearly faster, or as fast with less memory."""
+    def is_better(self, one: Quick, other: Quick, clear: float = _CLEAR) -> bool:
+        """Whether a plan is faster by a share of the time, or as fast with less memory."""
         (seconds, bytes), (own, most) = self.state.checker.score(one), self.state.checker.score(other)
-        return seconds < own * (1 - _CLEAR) or (seconds <= own and bytes < most * (1 - _LESS))
+        return seconds < own * (1 - clear) or (seconds <= own and bytes < most * (1 - _LESS))
 
     def _others(self, rule: RuleGroups) -> tuple[list[Assignment], list[Assignment]]:
         """The other shardings of a rule: those that have a careful estimate, and those that have none."""

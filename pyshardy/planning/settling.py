@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from pyshardy.autopartition.registry import Answer
-from pyshardy.planning.constraining import ConstrainedAssignment
+from pyshardy.planning.constraining import NOTHING, ConstrainedAssignment
 from pyshardy.planning.given import given_row
 from pyshardy.planning.options import gains, rank
 from pyshardy.planning.proof import is_better
@@ -44,6 +44,7 @@ def settle(state: SearchState) -> None:
     if state.constrained is not None and plain is not None and not is_better_plan(state.constrained[0], plain[0]):
         state.constrained, state.constraints = None, ()
     _improve(state)
+    _prune(state)
     best = best_row(state)
     assert best is not None
     state.given_row = given_row(state, best)
@@ -107,6 +108,20 @@ def _improve(state: SearchState) -> None:
         better = better_sharding(state, plan)
         if better is None or not _taken(state, Answer(better, plan.constraints)):
             return
+
+
+def _prune(state: SearchState) -> None:
+    """Leave out the constraints of the plan that change nothing, because others already say the same."""
+    constraining = state.constraining
+    if state.constrained is None or constraining is None:
+        return
+    row, found = state.constrained
+    pruned = constraining.pruned(found)
+    if pruned.answer.constraints == found.answer.constraints:
+        return
+    new = state.options.row("", constraining.module_of(pruned.answer))
+    if new is not None and new.fits >= row.fits and new.seconds <= row.seconds * (1 + NOTHING):
+        state.constrained, state.constraints = (new, pruned), constraining.plan_constraints(pruned)
 
 
 def best_answer(state: SearchState) -> Answer | None:

@@ -29,6 +29,7 @@ from pyshardy.ir.module import Module
 from pyshardy.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.planning.compiled import Confirmed
 from pyshardy.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
+from pyshardy.planning.forbidding import with_forbidden
 from pyshardy.planning.known import Known
 from pyshardy.planning.options import Keep, SearchOptions
 from pyshardy.planning.ports import pinned, without_shardings
@@ -112,7 +113,8 @@ class SearchState:
             find_plugin(find_target(options.compiler, mesh.size).platform)
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
-        self.problem = problem_of(self.module, self.topology, options.collectives, options.limit)
+        problem = problem_of(self.module, self.topology, options.collectives, options.limit)
+        self.problem = with_forbidden(problem, options.forbid, options.whole_below)
         self.prices = self.layered(self.module)
         now = time.monotonic()
         end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)

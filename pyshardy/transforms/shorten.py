@@ -6,7 +6,7 @@ used a value of an omitted layer uses that of the nearest layer before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from jaxlib.mlir import ir
@@ -78,8 +78,10 @@ class _Shortener:
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
+        self.gone: set[Op] = set()
         self.has_layers = bool(families)
         self._choose(families, middle)
+        self._choose_copies()
 
     def _choose(self, families: Sequence[Family], middle: Mapping[int, int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
@@ -105,6 +107,23 @@ class _Shortener:
         for op in ops[place:]:
             self.parts[op] = Part(len(found), BETWEEN, -1)
 
+    def _choose_copies(self) -> None:
+        """Put what a step makes of the weights of one layer first, such as their copies in bf16, into that layer."""
+        numbers = {op: number for number, op in enumerate(self.ops)}
+        for op in reversed(self.ops):
+            if self.parts.get(op) is None or self.parts[op].offset != -1 or not _is_copy_of_argument(op, numbers):
+                continue
+            uses = [(user, operand) for value in op.results for user, operand in value.uses]
+            if not uses or any(user not in numbers for user, _ in uses):
+                continue
+            kept = [(self.parts[user], operand) for user, operand in uses if user in self.parts]
+            if not kept:
+                self.gone.add(op)
+                del self.parts[op]
+            elif BETWEEN not in (kinds := {part.kind for part, _ in kept}) and len(kinds) == 1:
+                part, operand = min(kept)
+                self.parts[op] = part._replace(offset=(part.offset + 1) * len(self.ops) + operand)
+
     def shortened(self) -> Short:
         new = Op("builtin.module", attrs=self.root.attrs, region_count=1, location=self.root.place)
         new.source, new.number = self.root.source, self.root.number  # so that it is written as bytecode
@@ -129,6 +148,8 @@ class _Shortener:
                 inputs.append(argument.index)
         for op in self.ops:
             part = self.parts.get(op)
+            if op in self.gone:
+                continue
             if part is None:
                 for result, other in zip(op.results, self.stand_in[op].results):
                     mapping[result] = mapping[other]
@@ -147,7 +168,7 @@ class _Shortener:
 
     def _dropped_arguments(self) -> set[Value]:
         """The arguments that only ops use that are left out."""
-        left_out = {value for op in self.stand_in for value in _used(op) if value.defining_op is None}
+        left_out = {value for op in (*self.stand_in, *self.gone) for value in _used(op) if value.defining_op is None}
         return left_out.difference(value for op in self.parts for value in _used(op))
 
     def _set_border(self, function: Op, inputs: Sequence[int], outputs: Sequence[int]) -> None:
@@ -175,6 +196,16 @@ def _kind(layer: int, family: Family, middle: int) -> int | None:
     if layer in (family.first, family.last):
         return FIRST if layer == family.first else LAST
     return MIDDLE if layer <= family.first + middle else None
+
+
+def _is_copy_of_argument(op: Op, top: Container[Op]) -> bool:
+    """Whether ops of one operand each make a value from an argument of the function."""
+    made: Op | None = op
+    while made is not None:
+        if made not in top or len(made.operands) != 1 or made.regions:
+            return False
+        made = made.operands[0].defining_op
+    return True
 
 
 def _used(op: Op) -> Sequence[Value]:

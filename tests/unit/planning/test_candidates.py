@@ -286,3 +286,30 @@ def test_the_brief_estimate_is_the_estimate() -> None:
     program = cost_program(part.module.root, part.meshes, "-")
     found = pyshardy.cost(part, "h100")
     assert brief_estimate(program, TOPOLOGY) == Brief(found.step_seconds, found.peak_bytes)
+
+
+def test_layers_that_are_computed_again_cost_what_they_do_in_the_whole_program() -> None:
+    """Their weights are converted first, which alone tells their backward passes apart."""
+    layers = 7
+
+    def block(x: jax.Array, layer: dict[str, jax.Array]) -> jax.Array:
+        return x + jnp.tanh(x @ layer["up"]) @ layer["down"]
+
+    def loss(params: list[dict[str, jax.Array]], x: jax.Array) -> jax.Array:
+        small = jax.tree.map(lambda one: one.astype(jnp.bfloat16), params)
+        for layer in small:
+            x = jax.checkpoint(block)(x, layer)
+        return (x.astype(jnp.float32) ** 2).mean()
+
+    def step(params: list[dict[str, jax.Array]], x: jax.Array) -> list[dict[str, jax.Array]]:
+        return jax.tree.map(lambda one, gradient: one - 0.1 * gradient, params, jax.grad(loss)(params, x))
+
+    one = {"up": jax.ShapeDtypeStruct((512, 2048), "float32"), "down": jax.ShapeDtypeStruct((2048, 512), "float32")}
+    module = pyshardy.load(step, [one] * layers, jax.ShapeDtypeStruct((4096, 512), "bfloat16"), mesh=MESH)
+    spec = parse_sharding('<@mesh, [{"data"}, {}]>')
+    inputs = dict.fromkeys(range(2 * layers + 1), spec)
+    prices = prices_of(module)
+    assert not prices.is_exact
+    found, right = prices.price(inputs, {}), whole(module, inputs)
+    assert found.seconds == pytest.approx(right.seconds, rel=1e-3)
+    assert found.bytes == pytest.approx(right.bytes, rel=0.05)

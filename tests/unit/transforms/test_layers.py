@@ -14,6 +14,7 @@ from pyshardy.results.partition import partition_in_place
 from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.rules.properties import REDUCING_COLLECTIVES
 from pyshardy.transforms.layers import find_families, top_ops
+from pyshardy.transforms.search_program import short_program
 from pyshardy.transforms.shorten import BETWEEN, FIRST, LAST, MIDDLE, Short, part_of, shorten
 
 from ..autopartition.problems import layered
@@ -129,9 +130,9 @@ def test_a_program_without_layers_says_nothing_of_parts() -> None:
     assert not any(map(part_of, top_ops(short.root)))
 
 
-def test_weights_that_are_converted_first_tell_layers_apart() -> None:
-    """What is computed again in the backward pass uses the layer before: the weights say which layer it is of."""
-    small, layers = "tensor<8x8xbf16>", 6
+def converted(layers: int) -> str:
+    """Layers whose weights a step converts first, and a backward pass that computes them again."""
+    small = "tensor<8x8xbf16>"
     types = [f"tensor<8x8x{('f32', 'f16')[layer % 2]}>" for layer in range(layers)]
     arguments = ", ".join([f"%x: {small}", *(f"%w{layer}: {type}" for layer, type in enumerate(types))])
     lines = [f"%c{layer} = stablehlo.convert %w{layer} : ({type}) -> {small}" for layer, type in enumerate(types)]
@@ -149,12 +150,28 @@ def test_weights_that_are_converted_first_tell_layers_apart() -> None:
                   f"%d{layer} = stablehlo.multiply %t{layer}, %p{layer}#2 : {small}"]  # fmt: skip
         value = f"%d{layer}"
     body = "\n".join(lines)
-    text = (
+    return (
         f'sdy.mesh @mesh = <["a"=2]>\nfunc.func @main({arguments}) -> {small} {{\n{body}\nreturn {value} : {small}\n}}'
     )
-    (family,) = find_families(pyshardy.load(text).root)
+
+
+def test_weights_that_are_converted_first_tell_layers_apart() -> None:
+    """What is computed again in the backward pass uses the layer before: the weights say which layer it is of."""
+    layers = 6
+    (family,) = find_families(pyshardy.load(converted(layers)).root)
     assert [(one.stretch.period, one.sign, one.layer(0)) for one in family.stretches] == [
         (2, 1, 0),
         (4, -1, layers - 1),
     ]
     assert family.size == layers
+
+
+def test_converted_weights_of_layers_that_are_left_out_are_left_out() -> None:
+    module = pyshardy.load(converted(7))
+    with module.context:
+        short, _ = short_program(module.root)
+    assert short.inputs == (0, 1, 2, 7)  # the first layer, the one that stands for others, and the last one
+    converts = [op for op in top_ops(short.root) if op.name == "stablehlo.convert"]
+    parts = [part_of(op) for op in converts]
+    assert [part.kind for part in parts if part is not None] == [FIRST, MIDDLE, LAST]
+    assert len({part.offset for part in parts if part is not None}) == 1
