@@ -1,8 +1,8 @@
 """Time and memory of a program without the tables of `estimate`, for comparing many programs.
 
 A program with many equal layers may have three of them: the first, the last, and one that stands for all in between.
-Every further layer adds the time of the one in between, and the memory that it keeps for later. In such a program each
-layer keeps its own collectives, at their parts of the time of joined ones, and kernels do not run late to hide them.
+Every further layer adds the time of the one in between, and the memory that it keeps for later. What gradients need
+that run late, to hide collectives, is that of the three layers: it does not grow with the layers for long.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.counting import count_kernels
 from pyshardy.costing.estimate import straggling
 from pyshardy.costing.flat import Flat
-from pyshardy.costing.joining import groups_of, joined, joined_traffic
+from pyshardy.costing.joining import joined
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.launches import Launches, launches_of
+from pyshardy.costing.launches import launches_of
 from pyshardy.costing.memory import MemoryPlan, Planner
 from pyshardy.costing.peak import fixed_bytes
-from pyshardy.costing.program import Input, Op, Program, Traffic
+from pyshardy.costing.program import Input, Op, Program
 from pyshardy.costing.topology import Topology
 
 
@@ -78,42 +78,20 @@ def brief_estimate(
     scheduler = launches.scheduler()
     parts = _parts(block.kernels, part_of)
     counts = sorted({part.more for part in parts if part.more})
-    if counts:
-        compiler, shares = replace(compiler, hides=False), _shares(launches, compiler, parts)
-    else:
-        block, shares = joined(block, compiler.joins, compiler.joined_bytes), {}
-        parts = [NOWHERE] * len(block.kernels)
     left_out = [frozenset(at for at, part in enumerate(parts) if part.more == count) for count in counts]
-    seconds, shorter = scheduler.seconds(block, left_out, shares)
+    blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
+    whole, *others = [joined(one, compiler.joins, compiler.joined_bytes) for one, _ in blocks]
+    seconds, *shorter = [scheduler.block(one).seconds for one in (whole, *others)]
     seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
     seconds += seconds * straggling(count_kernels(block), topology)
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
-    blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
-    plans = [Planner(flat, compiler, scheduler.kernel).main(*one) for one in blocks]
-    return Brief(seconds, base + _peak(plans, counts))
-
-
-def _shares(launches: Launches, compiler: Compiler, parts: Sequence[Part]) -> dict[int, float]:
-    """By position, the part of its time that a collective takes as part of a joined one of all layers."""
-    found: dict[int, float] = {}
-    kernels = launches.block.kernels
-    for group in groups_of(launches.block, compiler.joins, compiler.joined_bytes):
-        traffic = [one for one in (kernels[at].root.traffic for at in group) if one is not None]
-        whole = joined_traffic(traffic)
-        times = 1.0
-        if any(parts[at].more for at in group):  # there are more of them, so a joined one is as large as it may be
-            each = whole.bytes_after / len(group)
-            times = max(1.0, compiler.joined_bytes // each * each / whole.bytes_after)
-        larger = whole if times == 1.0 else _scaled(whole, times)
-        together = launches.seconds_of(larger) / times
-        apart = sum(launches.seconds_of(one) for one in traffic)
-        found.update((at, together / apart) for at in group if apart)
-    return found
-
-
-def _scaled(traffic: Traffic, times: float) -> Traffic:
-    before, after, sent = (int(times * one) for one in (traffic.bytes_before, traffic.bytes_after, traffic.sent_bytes))
-    return replace(traffic, bytes_before=before, bytes_after=after, sent_bytes=sent)
+    if not counts:
+        return Brief(seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak)
+    plans = [Planner(flat, replace(compiler, hides=False)).main(*one) for one in blocks]
+    late = 0
+    if compiler.hides:
+        late = Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak - plans[0].peak
+    return Brief(seconds, base + _peak(plans, counts) + max(0, late))
 
 
 def _without(

@@ -30,35 +30,11 @@ def joined(block: Kernels, kinds: Collection[str], most_bytes: int) -> Kernels:
             for kernel in kernels
         ]  # fmt: skip
     block = block._replace(kernels=tuple(kernels))
-    groups = groups_of(block, kinds, most_bytes)
-    return block._replace(kernels=tuple(_with_groups(kernels, groups))) if groups else block
-
-
-def groups_of(block: Kernels, kinds: Collection[str], most_bytes: int) -> list[list[int]]:
-    """The positions of the kernels of a block that become one, for each joined collective.
-
-    Args:
-        block: The kernels.
-        kinds: The kinds of collectives that are joined.
-        most_bytes: The largest number of bytes that the results of a joined collective may have.
-    """
-    keys = [_key(kernel.root, kinds) for kernel in block.kernels]
+    keys = [_key(kernel.root, kinds) for kernel in kernels]
     if len(set(keys) - {None}) == sum(key is not None for key in keys):
-        return []
-    found = _Grouping(block.kernels, keys, most_bytes).run(block.results)
-    return [group for group in found if len(group) > 1]
-
-
-def joined_traffic(parts: Sequence[Traffic]) -> Traffic:
-    """The traffic of one collective instead of several.
-
-    Args:
-        parts: The traffic of each.
-    """
-    before, after, sent = (
-        sum(getattr(one, name) for one in parts) for name in ("bytes_before", "bytes_after", "sent_bytes")
-    )
-    return replace(parts[0], bytes_before=before, bytes_after=after, sent_bytes=sent)
+        return block
+    groups = [group for group in _Grouping(kernels, keys, most_bytes).run(block.results) if len(group) > 1]
+    return block._replace(kernels=tuple(_with_groups(kernels, groups))) if groups else block
 
 
 def _key(op: Op, kinds: Collection[str]) -> Hashable:
@@ -158,6 +134,14 @@ def _with_groups(kernels: Sequence[Kernel], groups: Iterable[Sequence[int]]) -> 
     return [kept[at] for at in _depth_first(kept, makers, ())]
 
 
+def _together(parts: Sequence[Traffic]) -> Traffic:
+    """The traffic of one collective instead of several."""
+    before, after, sent = (
+        sum(getattr(one, name) for one in parts) for name in ("bytes_before", "bytes_after", "sent_bytes")
+    )
+    return replace(parts[0], bytes_before=before, bytes_after=after, sent_bytes=sent)
+
+
 def _merged(kernels: Sequence[Kernel]) -> Kernel:
     """One collective instead of several. Its origin is that of the largest."""
     parts = [kernel.root for kernel in kernels]
@@ -174,7 +158,7 @@ def _merged(kernels: Sequence[Kernel]) -> Kernel:
         kind=kind,
         operands=tuple(value for op in parts for value in op.operands),
         results=writes,
-        traffic=joined_traffic(traffic),
+        traffic=_together(traffic),
     )
     reads = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads))
     waits = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits))

@@ -139,20 +139,15 @@ class Scheduler:
         streams.run()
         return list(zip(block.kernels, tasks, streams.starts))
 
-    def seconds(
-        self, block: Kernels, without: Sequence[frozenset[int]] = (), shares: Mapping[int, float] | None = None
-    ) -> tuple[float, list[float]]:
+    def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
         """The time of a block, and its times if some kernels took no time.
 
         Args:
             block: The block.
             without: Sets of positions of kernels that take no time.
-            shares: By position, the part of its own time that a collective takes as part of a joined one.
         """
         kernels, totals = block.kernels, Totals()
         tasks = [self._task(kernel, totals) for kernel in kernels]
-        for at, share in (shares or {}).items():
-            tasks[at] = tasks[at]._replace(seconds=tasks[at].seconds * share)
         overlaps = self._overlaps(kernels, tasks)
         shorter = []
         for left_out in without:
