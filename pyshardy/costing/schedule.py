@@ -139,23 +139,6 @@ class Scheduler:
         streams.run()
         return list(zip(block.kernels, tasks, streams.starts))
 
-    def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
-        """The time of a block, and its times if some kernels took no time.
-
-        Args:
-            block: The block.
-            without: Sets of positions of kernels that take no time.
-        """
-        kernels, totals = block.kernels, Totals()
-        tasks = [self._task(kernel, totals) for kernel in kernels]
-        overlaps = self._overlaps(kernels, tasks)
-        shorter = []
-        for left_out in without:
-            rest = [task._replace(seconds=0.0) if at in left_out else task for at, task in enumerate(tasks)]
-            kept = {pair: gain for pair, gain in overlaps.items() if left_out.isdisjoint(pair)}
-            shorter.append(makespan(kernels, rest, kept))
-        return makespan(kernels, tasks, overlaps), shorter
-
     def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
         """The time by which a collective may start before the end of the product that it sends, and the reverse."""
         found: dict[tuple[int, int], float] = {}

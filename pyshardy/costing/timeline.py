@@ -93,10 +93,10 @@ def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, 
             yield Span(_name(kernel), op.place, task.stream, begin + start, task.seconds, rounds)
             if op.is_loop:
                 if rounds:
-                    first = begin + start + scheduler.seconds(kernel.inner[0])[0]
+                    first = begin + start + scheduler.block(kernel.inner[0]).seconds
                     yield from _spans(scheduler.started(kernel.inner[1]), scheduler, first)
             else:
-                slowest = max(kernel.inner, key=lambda one: scheduler.seconds(one)[0])
+                slowest = max(kernel.inner, key=lambda one: scheduler.block(one).seconds)
                 yield from _spans(scheduler.started(slowest), scheduler, begin + start)
         elif op.traffic is not None:
             axes = ", ".join(name for name, _ in op.traffic.axes or ())
