@@ -109,7 +109,7 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
     """
     subject, number = why.subject, cause.op
     label = None if number is None or number >= subject.op_count else why.names.label(number)
-    if number is None or label is None or label.file is None:
+    if number is None or label is None or label.file is None or label.name not in _KERNELS:
         return
     place = label.file, label.line, label.column
     for op in ops_named(module.root, _KERNELS):
@@ -121,10 +121,10 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
             continue
         specs = [format_spec([axis.name for axis in axes] for axes in one.dim_axes) for one in shardings]
         count = len(op.operands)
-        name = why.names.op(number)
+        what = why.names.op(number)
         yield CodeEdit(
-            name,
-            f"call {name} in jax.shard_map with in_specs={_tuple(specs[:count])}, out_specs={_tuple(specs[count:])}",
+            what,
+            f"call {what} in jax.shard_map with in_specs={_tuple(specs[:count])}, out_specs={_tuple(specs[count:])}",
             place,
             (code,),
             partial(_run_on_shards, shardings, mesh),

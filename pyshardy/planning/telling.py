@@ -22,9 +22,14 @@ from pyshardy.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.plan import THE_PLAN, PlanRow, PlanSpec, PlanSummary
 from pyshardy.report.reasons import PlanReason
+from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 
 _FOUND = "the best plan that was found"
+_TIGHT = 0.9
+"""The share of the memory above which a plan may not fit after all."""
+_LITTLE = 0.1
+"""How much longer a plan may take that is told because it leaves memory free."""
 
 
 def plan_of(state: SearchState) -> Plan:
@@ -55,12 +60,30 @@ def plan_of(state: SearchState) -> Plan:
         chosen, assignment = state.constrained[0], state.constrained[1].answer.assignment
     if not chosen.fits:
         state.notes += advice(state.space, assignment, chosen.bytes, state.options.limit)
+    elif chosen.bytes > _TIGHT * state.options.limit:
+        state.notes += _roomier(state, chosen)
     specs = (*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs))
     constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
     plan = Answer(assignment, constraints)
     reasons = () if state.is_interrupted else reasons_of(state, plan)
     nearest = None if state.is_interrupted else nearest_expert(state, plan)
     return Plan(_summary(state, chosen, specs, reasons, nearest), state.module)
+
+
+def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
+    """A remark on a plan that takes little longer and leaves memory free, beside one that leaves next to none."""
+    limit = state.options.limit
+    rows = [row for row in state.known.front([chosen]) if row.bytes <= _TIGHT * limit]
+    other = min(rows, key=rank, default=None)
+    if other is not None and other.seconds <= chosen.seconds * (1 + _LITTLE):
+        longer = other.seconds / chosen.seconds - 1
+        free, whole, needed, wanted = (
+            format_bytes(round(size)) for size in (limit - chosen.bytes, limit, other.bytes, _TIGHT * limit)
+        )
+        yield (
+            f"the plan leaves {free} of {whole} free, which is less than estimates may be wrong: one of {needed} takes "
+            f"about {longer:.1%} longer; --memory {wanted.replace(' ', '')} looks for such a plan"
+        )
 
 
 def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
