@@ -1,19 +1,22 @@
 """Time and memory of a program without the tables of `estimate`, for comparing many programs.
 
 A program with many equal layers may have three of them: the first, the last, and one that stands for all in between.
-Every further layer adds the time of the one in between, and the memory that it keeps for later.
+Every further layer adds the time of the one in between, and the memory that it keeps for later. What gradients need
+that run late, to hide collectives, is that of the three layers: it does not grow with the layers for long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.counting import count_collectives
+from pyshardy.costing.compilers import Compiler, assumed
+from pyshardy.costing.counting import count_kernels
 from pyshardy.costing.estimate import straggling
 from pyshardy.costing.flat import Flat
+from pyshardy.costing.joining import joined
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.launches import launches_of
 from pyshardy.costing.memory import MemoryPlan, Planner
@@ -69,19 +72,26 @@ def brief_estimate(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
         part_of: The position of an op; None if it is where its operands are.
     """
-    launches = launches_of(program, topology, model, compiler)
+    compiler = compiler or assumed(topology.hardware)
+    launches = launches_of(program, topology, model, replace(compiler, joins=frozenset()))
     program, flat, block = launches.program, launches.flat, launches.block
     scheduler = launches.scheduler()
     parts = _parts(block.kernels, part_of)
     counts = sorted({part.more for part in parts if part.more})
     left_out = [frozenset(at for at, part in enumerate(parts) if part.more == count) for count in counts]
-    seconds, shorter = scheduler.seconds(block, left_out)
-    seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
-    seconds += seconds * straggling(count_collectives(program), topology)
-    base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
-    plans = [Planner(flat, launches.compiler).main(*one) for one in blocks]
-    return Brief(seconds, base + _peak(plans, counts))
+    whole, *others = [joined(one, compiler.joins, compiler.joined_bytes) for one, _ in blocks]
+    seconds, *shorter = [scheduler.block(one).seconds for one in (whole, *others)]
+    seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
+    seconds += seconds * straggling(count_kernels(block), topology)
+    base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
+    if not counts:
+        return Brief(seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak)
+    plans = [Planner(flat, replace(compiler, hides=False)).main(*one) for one in blocks]
+    late = 0
+    if compiler.hides:
+        late = Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak - plans[0].peak
+    return Brief(seconds, base + _peak(plans, counts) + max(0, late))
 
 
 def _without(

@@ -36,7 +36,10 @@ class Compiler:
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
         copies_overwritten: Whether it copies a value that is overwritten before all its readers must have run.
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
-        joined_bytes: Up to how many bytes it joins independent all-reduces over the same devices; 0 for never.
+        hides: Whether it runs kernels in an order that hides collectives, and so computes late what only these read.
+        narrows: Whether collectives that only move data move the narrower of two types that follow one another.
+        joins: The kinds of collectives of which it joins independent ones over the same devices.
+        joined_bytes: Up to how many bytes of results it joins them.
         recomputes: Whether each kernel computes for itself a value that reads several arrays.
         repeats_costly: Whether kernels compute a costly value for themselves where reading its source moves less.
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
@@ -60,6 +63,9 @@ class Compiler:
     copies_first_state: bool = False
     copies_overwritten: bool = False
     expands_pooling: bool = False
+    hides: bool = False
+    narrows: bool = False
+    joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
     sinks_broadcasts: bool = False
     keeps_reshapes: bool = False
@@ -83,6 +89,19 @@ class Compiler:
 
 ACCELERATOR = Compiler(order=Order.FREEING, keeps_barriers=True, repeats_costly=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
+XLA_ON_GPU = replace(
+    ACCELERATOR,
+    merges_kernels=True,
+    hides=True,
+    narrows=True,
+    joins=frozenset(("all_gather", "all_reduce", "reduce_scatter")),
+    joined_bytes=30 * 2**20 + 7,
+)
+"""What is known of XLA for GPUs.
+
+`joined_bytes` is the default of its options `xla_gpu_all_gather_combine_threshold_bytes`, `..._all_reduce_...` and
+`..._reduce_scatter_...`.
+"""
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,
     alignment=64,
@@ -92,6 +111,7 @@ XLA_ON_CPU = Compiler(
     copies_first_state=True,
     copies_overwritten=True,
     expands_pooling=True,
+    joins=frozenset(("all_reduce",)),
     joined_bytes=1 << 62,
     sinks_broadcasts=True,
     keeps_reshapes=True,
@@ -109,6 +129,6 @@ XLA_ON_CPU = Compiler(
 
 def assumed(hardware: Hardware) -> Compiler:
     """The compiler that estimates assume for a chip."""
-    return replace(
-        ACCELERATOR, merges_kernels=hardware.merges_kernels, fuses_into_products=hardware.fuses_into_products
-    )
+    if hardware.merges_kernels:
+        return XLA_ON_GPU
+    return replace(ACCELERATOR, fuses_into_products=hardware.fuses_into_products)

@@ -1,9 +1,10 @@
-"""Counts how often each collective of a program runs, as its table of traffic does."""
+"""Counts how often each collective of a program or of its kernels runs, as the table of traffic does."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.program import Block, Op, Program
 
 
@@ -31,6 +32,31 @@ def count_collectives(program: Program) -> list[Counted]:
     return [entry for entry in _Counter(program).block(program.body) if entry.times]
 
 
+def count_kernels(block: Kernels) -> list[Counted]:
+    """The collectives that run among kernels, where some may be joined; otherwise as in `count_collectives`."""
+    counted: list[Counted] = []
+    for kernel in block.kernels:
+        if kernel.root.traffic is not None:
+            counted.append(Counted(kernel.root, 1, True))
+        elif kernel.inner:
+            counted += _of_regions(kernel.root, [count_kernels(one) for one in kernel.inner])
+    return [entry for entry in counted if entry.times]
+
+
+def _of_regions(op: Op, inside: list[list[Counted]]) -> list[Counted]:
+    """The collectives of a loop or a conditional, from those of its regions."""
+    if not op.is_loop:
+        sums = [sum(entry.sent_bytes for entry in branch) for branch in inside]
+        return inside[sums.index(max(sums))]
+    rounds, is_exact = (1, False) if op.rounds is None else (op.rounds, True)
+    checks = rounds + 1 if is_exact else rounds
+    return [
+        Counted(entry.op, entry.times * times, entry.is_exact and is_exact)
+        for branch, times in ((inside[0], checks), (inside[1], rounds))
+        for entry in branch
+    ]
+
+
 class _Counter:
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -44,23 +70,10 @@ class _Counter:
             elif op.callee is not None:
                 counted += self._function(op.callee)
             elif op.regions:
-                counted += self._regions(op)
+                counted += _of_regions(op, [self.block(region) for region in op.regions])
         return counted
 
     def _function(self, index: int) -> list[Counted]:
         if index not in self.found:
             self.found[index] = self.block(self.program.functions[index])
         return self.found[index]
-
-    def _regions(self, op: Op) -> list[Counted]:
-        inside = [self.block(region) for region in op.regions]
-        if not op.is_loop:
-            sums = [sum(entry.sent_bytes for entry in branch) for branch in inside]
-            return inside[sums.index(max(sums))]
-        rounds, is_exact = (1, False) if op.rounds is None else (op.rounds, True)
-        checks = rounds + 1 if is_exact else rounds
-        return [
-            Counted(entry.op, entry.times * times, entry.is_exact and is_exact)
-            for branch, times in ((inside[0], checks), (inside[1], rounds))
-            for entry in branch
-        ]

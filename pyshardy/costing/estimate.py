@@ -8,7 +8,7 @@ from math import log2
 from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.counting import Counted, count_collectives
+from pyshardy.costing.counting import Counted, count_kernels
 from pyshardy.costing.donation import donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
@@ -167,8 +167,9 @@ def estimate(launches: Launches) -> Estimate:
     """
     program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
-    totals = launches.scheduler().block(block)
-    counted = count_collectives(program)
+    scheduler = launches.scheduler()
+    totals = scheduler.block(block)
+    counted = count_kernels(block)
     waiting = totals.seconds * straggling(counted, topology)
     step = totals.seconds + waiting
     rate = _product_rate(block, roofline)
@@ -190,7 +191,7 @@ def estimate(launches: Launches) -> Estimate:
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, launches.seconds_of, topology),
-        memory=find_peak(program, launches.flat, launches.compiler, block=block),
+        memory=find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel),
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),

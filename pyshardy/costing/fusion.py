@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pyshardy.costing.choice import Choice
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
+from pyshardy.costing.joining import joined
 from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
 from pyshardy.costing.own_copies import with_own_copies
@@ -62,7 +63,9 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         block = with_own_copies(merged(block, flat.tensors), flat.tensors)
     if compiler.fuses_into_products:
         block = with_products(block, flat.tensors, can_fuse)
-    return without_bitcasts(block, {}) if compiler.keeps_reshapes or compiler.keeps_barriers else block
+    if compiler.keeps_reshapes or compiler.keeps_barriers:
+        block = without_bitcasts(block, {})
+    return joined(block, compiler.joins, compiler.joined_bytes) if compiler.joins else block
 
 
 class _Fuser:

@@ -13,6 +13,7 @@ from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.lowering import lower
+from pyshardy.costing.narrowing import with_narrow_collectives
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.program import Program, Traffic
 from pyshardy.costing.reduce_scatters import with_reduce_scatters
@@ -66,6 +67,8 @@ def launches_of(
     """
     compiler = compiler or assumed(topology.hardware)
     program = with_reduce_scatters(with_added_partial_sums(with_aliases(program)))
+    if compiler.narrows:
+        program = with_narrow_collectives(program)
     flat = lower(flatten(program, compiler), compiler)
     priced: dict[Traffic, float] = {}
 

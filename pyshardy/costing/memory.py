@@ -8,13 +8,13 @@ there, or of a result that is written later.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.heap import heap_bytes
-from pyshardy.costing.join import joined
+from pyshardy.costing.hiding import hidden
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
@@ -97,9 +97,11 @@ class Planner:
     Args:
         flat: The program.
         compiler: What the compiler does.
+        seconds_of: How long a kernel takes; for a compiler that hides collectives.
     """
 
-    def __init__(self, flat: Flat, compiler: Compiler) -> None:
+    def __init__(self, flat: Flat, compiler: Compiler, seconds_of: Callable[[Kernel], float] | None = None) -> None:
+        self.seconds_of = seconds_of if compiler.hides else None
         self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
 
@@ -144,8 +146,6 @@ class Planner:
 
     def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> MemoryPlan:
         kernels: Sequence[Kernel] = block.kernels
-        if self.compiler.joined_bytes:
-            kernels = joined(kernels, self.compiler.joined_bytes)
         if self.compiler.copies_overwritten:
             pairs = [(argument, value) for (_, argument), value in zip(slots, block.results) if argument is not None]
             kernels, moved = with_copies(kernels, pairs, self.tensors, self._new)
@@ -153,6 +153,9 @@ class Planner:
             block = block._replace(results=tuple([moved.get(value, value) for value in block.results]))
         kept = {*block.results, *block.arguments}
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
+        ends: Mapping[int, int] = {}
+        if self.seconds_of is not None and any(kernel.root.traffic is not None for kernel in kernels):
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
@@ -162,6 +165,9 @@ class Planner:
                 last[value] = at
             for value in kernel.writes:
                 made[value] = at
+        for at, after in ends.items():  # a collective holds what it reads until it ends
+            for value in kernels[at].reads:
+                last[value] = max(last[value], after - 1)
         for value in block.results:
             last[value] = end
         places = _Places(self, kernels, made, last, end)

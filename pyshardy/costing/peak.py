@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pyshardy.costing.arguments import BACKWARD, CACHE, INPUTS, OPTIMIZER, PARAMETERS, argument_categories
@@ -75,7 +75,13 @@ def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
 
 
 def find_peak(
-    program: Program, flat: Flat, compiler: Compiler, *, with_live: bool = True, block: Kernels | None = None
+    program: Program,
+    flat: Flat,
+    compiler: Compiler,
+    *,
+    with_live: bool = True,
+    block: Kernels | None = None,
+    seconds_of: Callable[[Kernel], float] | None = None,
 ) -> Peak:
     """The memory of a program.
 
@@ -85,9 +91,10 @@ def find_peak(
         compiler: What the compiler does.
         with_live: Whether to list the values alive at the peak.
         block: The kernels of `flat`, if they are known already.
+        seconds_of: How long a kernel takes; for a compiler that hides collectives.
     """
     block = fuse(flat, compiler) if block is None else block
-    plan = Planner(flat, compiler).main(block, program.inputs)
+    plan = Planner(flat, compiler, seconds_of).main(block, program.inputs)
     arguments, outputs, tables = fixed_bytes(program, flat, block)
     base = arguments + outputs + tables
     live = tuple(_Live(program, flat, block, plan).find()) if with_live else ()

@@ -128,29 +128,16 @@ class Scheduler:
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
 
+    def kernel(self, kernel: Kernel) -> float:
+        """The seconds that a kernel takes alone."""
+        return self._task(kernel, Totals()).seconds
+
     def started(self, block: Kernels) -> list[tuple[Kernel, Task, float]]:
         """The kernels of a block with the streams that they use, and when they start."""
         tasks = [self._task(kernel, Totals()) for kernel in block.kernels]
         streams = _streams(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         streams.run()
         return list(zip(block.kernels, tasks, streams.starts))
-
-    def seconds(self, block: Kernels, without: Sequence[frozenset[int]] = ()) -> tuple[float, list[float]]:
-        """The time of a block, and its times if some kernels took no time.
-
-        Args:
-            block: The block.
-            without: Sets of positions of kernels that take no time.
-        """
-        kernels, totals = block.kernels, Totals()
-        tasks = [self._task(kernel, totals) for kernel in kernels]
-        overlaps = self._overlaps(kernels, tasks)
-        shorter = []
-        for left_out in without:
-            rest = [task._replace(seconds=0.0) if at in left_out else task for at, task in enumerate(tasks)]
-            kept = {pair: gain for pair, gain in overlaps.items() if left_out.isdisjoint(pair)}
-            shorter.append(makespan(kernels, rest, kept))
-        return makespan(kernels, tasks, overlaps), shorter
 
     def _overlaps(self, kernels: Sequence[Kernel], tasks: Sequence[Task]) -> dict[tuple[int, int], float]:
         """The time by which a collective may start before the end of the product that it sends, and the reverse."""
@@ -225,17 +212,27 @@ def run_tasks(
     >>> run_tasks([Task(COMPUTE, 2.0), Task(0, 3.0), Task(COMPUTE, 4.0)], [(), (0,), ()], {})
     6.0
     """
-    return _Streams(tasks, waits_for, overlaps).run()
+    return Streams(tasks, waits_for, overlaps).run()
 
 
-def _streams(kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float]) -> _Streams:
+def _streams(kernels: Sequence[Kernel], tasks: Sequence[Task], overlaps: Mapping[tuple[int, int], float]) -> Streams:
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     waits_for = [{makers[value] for value in kernel.reads if value in makers} for kernel in kernels]
-    return _Streams(tasks, waits_for, overlaps)
+    return Streams(tasks, waits_for, overlaps)
 
 
-class _Streams:
-    """The state of list scheduling."""
+class Streams:
+    """The state of list scheduling; of several tasks that could run, the first starts.
+
+    Args:
+        tasks: The stream and the seconds of each.
+        waits_for: Per task the others that it waits for.
+        overlaps: Of a task and one that waits for it, by how much the second may start before the first ends.
+
+    Attributes:
+        starts: When each task starts.
+        order: The tasks in the order in which they started.
+    """
 
     def __init__(
         self,
@@ -254,6 +251,7 @@ class _Streams:
         self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
         self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
         self.now: dict[int, list[int]] = {stream: [] for stream in self.free}
+        self.order: list[int] = []
         self.end = 0.0
 
     def run(self) -> float:
@@ -294,6 +292,7 @@ class _Streams:
         task = self.tasks[index]
         if task.stream is None:
             start = max(start, *self.free.values())
+        self.order.append(index)
         done, self.starts[index] = start + task.seconds, start
         for name in self.free if task.stream is None else (stream,):
             self.free[name] = done

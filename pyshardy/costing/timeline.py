@@ -71,7 +71,7 @@ def timeline(launches: Launches) -> Timeline:
     started = scheduler.started(launches.block)
     spans = _spans(started, scheduler, 0.0)
     starts = {kernel.writes: start for kernel, _, start in started}
-    plan = Planner(launches.flat, launches.compiler).main(launches.block, launches.program.inputs)
+    plan = Planner(launches.flat, launches.compiler, scheduler.kernel).main(launches.block, launches.program.inputs)
     base = sum(fixed_bytes(launches.program, launches.flat, launches.block))
     held = [(starts[kernel.writes], base + held) for kernel, held in zip(plan.kernels, plan.held)]
     most: dict[float, int] = {}
@@ -93,10 +93,10 @@ def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, 
             yield Span(_name(kernel), op.place, task.stream, begin + start, task.seconds, rounds)
             if op.is_loop:
                 if rounds:
-                    first = begin + start + scheduler.seconds(kernel.inner[0])[0]
+                    first = begin + start + scheduler.block(kernel.inner[0]).seconds
                     yield from _spans(scheduler.started(kernel.inner[1]), scheduler, first)
             else:
-                slowest = max(kernel.inner, key=lambda one: scheduler.seconds(one)[0])
+                slowest = max(kernel.inner, key=lambda one: scheduler.block(one).seconds)
                 yield from _spans(scheduler.started(slowest), scheduler, begin + start)
         elif op.traffic is not None:
             axes = ", ".join(name for name, _ in op.traffic.axes or ())

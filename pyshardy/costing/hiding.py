@@ -1,0 +1,121 @@
+"""The order in which XLA for GPUs runs kernels so that collectives hide behind them.
+
+Its scheduler goes from the end of a block to its start. Wherever no collective is under way, one ends that may end
+there, and kernels that may run beside it come before its end, until they take as long as it does; then comes its start.
+Of several kernels, the one with the longest chain of collectives before it runs last. So what only a collective reads,
+such as the gradient of a weight, is computed late, and what it is computed from stays in memory until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pyshardy.costing.kernels import Kernel
+from pyshardy.costing.schedule import COMPUTE, Streams, Task
+from pyshardy.costing.work import work_of
+
+_COLLECTIVES = 0
+"""The stream of collectives: one runs at a time, whatever its network."""
+
+
+class Hidden(NamedTuple):
+    """Kernels in another order.
+
+    Attributes:
+        kernels: The kernels; a collective is where it starts.
+        ends: For the position of each collective, that of the first kernel after its end.
+    """
+
+    kernels: list[Kernel]
+    ends: dict[int, int]
+
+
+def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[int], int]) -> Hidden:
+    """The kernels in an order in which collectives hide behind others, one collective at a time.
+
+    Args:
+        kernels: The kernels in another order in which they may run; of kernels with equal chains of collectives before
+            them, the later one stays later.
+        seconds: How long each of them takes.
+        size: Gives the bytes of a value.
+    """
+    makers = {value: at for at, kernel in enumerate(kernels) for value in kernel.writes}
+    before = [{makers[value] for value in kernel.needs if value in makers} for kernel in kernels]
+    chains = _chains(kernels, seconds, before)
+    leaders = _leaders(kernels, before, size)
+    followers: dict[int, list[int]] = {}
+    for at, leader in enumerate(leaders):
+        if leader != at:
+            followers.setdefault(leader, []).append(at)
+    backwards = sorted((at for at, leader in enumerate(leaders) if leader == at), key=lambda at: (-chains[at], -at))
+    place = {at: index for index, at in enumerate(backwards)}
+    readers: list[set[int]] = [set() for _ in backwards]
+    for at, found in enumerate(before):
+        reader = place[leaders[at]]
+        for maker in found:
+            readers[place[leaders[maker]]].add(reader)
+    for index, found in enumerate(readers):
+        found.discard(index)
+    tasks = [Task(COMPUTE if kernels[at].root.traffic is None else _COLLECTIVES, seconds[at]) for at in backwards]
+    streams = Streams(tasks, readers, {})
+    streams.run()
+    # Time counts from the end. A kernel is where its time begins; a collective ends there, and starts where it is over.
+    moments = [(streams.starts[index], turn, index, False) for turn, index in enumerate(streams.order)]
+    moments += [
+        (start + tasks[index].seconds, turn, index, True)
+        for start, turn, index, _ in moments
+        if tasks[index].stream == _COLLECTIVES
+    ]
+    order: list[Kernel] = []
+    begun: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for _, _, index, is_start in sorted(moments, reverse=True):
+        is_collective, at = tasks[index].stream == _COLLECTIVES, backwards[index]
+        if is_start or not is_collective:
+            begun[index] = len(order)
+            order.append(kernels[at])
+        else:
+            ends[begun[index]] = len(order)
+        if not is_start:
+            order += [kernels[one] for one in followers.get(at, ())]
+    return Hidden(order, ends)
+
+
+def _chains(kernels: Sequence[Kernel], seconds: Sequence[float], before: Sequence[set[int]]) -> list[float]:
+    """The time of the collectives in the longest chain that ends with each kernel.
+
+    A kernel that computes element by element counts like the first one that reads its result: XLA computes it there.
+    """
+    found = [0.0] * len(kernels)
+    for at, kernel in enumerate(kernels):
+        own = 0.0 if kernel.root.traffic is None else seconds[at]
+        found[at] = own + max([found[one] for one in before[at]], default=0.0)
+    first = [float("inf")] * len(kernels)
+    for at in range(len(kernels) - 1, -1, -1):
+        if found[at] < first[at] < float("inf") and not _is_apart(kernels[at]):
+            found[at] = first[at]
+        for one in before[at]:
+            first[one] = min(first[one], found[at])
+    return found
+
+
+def _leaders(kernels: Sequence[Kernel], before: Sequence[set[int]], size: Callable[[int], int]) -> list[int]:
+    """The kernel right after which each one runs; itself for most.
+
+    What makes a value smaller element by element runs as soon as it may, as XLA computes it with what it reads.
+    """
+    found = list(range(len(kernels)))
+    for at, kernel in enumerate(kernels):
+        last = max(before[at], default=at)
+        if found[last] != last or _is_apart(kernel) or kernel.root.kind.name == "stablehlo.reduce":
+            continue
+        if max(map(size, kernel.reads), default=0) > sum(map(size, kernel.writes)):
+            found[at] = last
+    return found
+
+
+def _is_apart(kernel: Kernel) -> bool:
+    """Whether XLA keeps a kernel apart from those before and after it: collectives, loops and products."""
+    is_whole = kernel.root.traffic is not None or bool(kernel.inner)
+    return is_whole or any(work_of(op.kind).is_matrix for op in kernel.ops)

@@ -1,0 +1,143 @@
+"""Sends arrays between devices in the narrower of two types, as XLA for GPUs does after partitioning.
+
+Of a collective that only moves data, a conversion of the result to fewer bits happens before it, and a conversion of
+the operand to more bits after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyshardy.costing.program import Block, Kind, Op, Program, Tensor, Traffic, uses_of, with_blocks
+from pyshardy.rules.opspec import op_names
+
+_MOVING = frozenset(("all_gather", "all_to_all", "collective_broadcast", "collective_permute"))
+_SHAPING = frozenset(op_names("stablehlo.", "reshape slice transpose"))
+"""Ops that may stand between a collective and the conversion of its result."""
+_CONVERT = "stablehlo.convert"
+
+
+def with_narrow_collectives(program: Program) -> Program:
+    """The program with collectives in the narrower type, where nothing else reads the wider value.
+
+    Args:
+        program: The program of one device.
+    """
+    narrowing = _Narrowing(program.tensors)
+    found = with_blocks(program, narrowing.block)
+    return found if found is program else replace(found, tensors=tuple(narrowing.tensors))
+
+
+class _Narrowing:
+    def __init__(self, tensors: tuple[Tensor, ...]) -> None:
+        self.tensors = list(tensors)
+        self.kinds: dict[tuple[Kind, Tensor, Tensor], Kind] = {}
+
+    def block(self, block: Block) -> Block:
+        if not any(_is_moving(op) for op in block.ops):
+            return block
+        uses = uses_of(block)
+        makers = {op.results[0]: op for op in block.ops if len(op.results) == 1}
+        readers = {value: op for op in block.ops for value in op.operands if uses[value] == 1}
+        instead: dict[int, tuple[Op, ...]] = {}  # by the result of the op that is replaced
+        for op in block.ops:
+            if _is_moving(op):
+                after, before = _read_by(op, readers), _made_by(op, makers, readers)
+                if after:
+                    instead.update(self._before([op, *after]))
+                elif before:
+                    instead.update(self._after([*before, op]))
+        found = [one for op in block.ops for one in (instead.get(op.results[0], (op,)) if op.results else (op,))]
+        return block._replace(ops=tuple(found)) if instead else block
+
+    def _before(self, chain: list[Op]) -> Mapping[int, tuple[Op, ...]]:
+        """A collective, and what reads it up to the conversion, with the conversion first.
+
+        Each op has the result number that the next one in the old order had.
+        """
+        *moved, convert = chain
+        dtype = convert.kind.results[0]
+        numbers = [op.results[0] for op in chain]
+        first = moved[0]
+        wide = first.kind.operands[0]
+        converted = self._op(convert, wide, _as(wide, dtype), first.operands[0], numbers[0])
+        found: dict[int, tuple[Op, ...]] = {numbers[-1]: ()}
+        for op, before, after in zip(moved, numbers, numbers[1:]):
+            new = self._op(op, _as(op.kind.operands[0], dtype), _as(op.kind.results[0], dtype), before, after)
+            found[before] = (converted, new) if op is first else (new,)
+        return found
+
+    def _after(self, chain: list[Op]) -> Mapping[int, tuple[Op, ...]]:
+        """A conversion, what reads it up to a collective, with a conversion of the result at the end instead."""
+        convert, *shaped, op = chain
+        dtype, value = convert.kind.operands[0], convert.operands[0]
+        found: dict[int, tuple[Op, ...]] = {}
+        for one in shaped:
+            new = self._op(
+                one, _as(one.kind.operands[0], dtype), _as(one.kind.results[0], dtype), value, one.results[0]
+            )
+            found[value := one.results[0]] = (new,)
+        wide = op.kind.results[0]
+        narrow = _as(wide, dtype)
+        self.tensors.append(narrow)
+        sent = self._op(op, _as(op.kind.operands[0], dtype), narrow, value, len(self.tensors) - 1)
+        found[op.results[0]] = sent, self._op(convert, narrow, wide, sent.results[0], op.results[0])
+        return found
+
+    def _op(self, op: Op, before: Tensor, after: Tensor, operand: int, result: int) -> Op:
+        """An op on other types and values."""
+        key = op.kind, before, after
+        if key not in self.kinds:
+            self.kinds[key] = Kind(op.kind.name, (before,), (after,), op.kind.facts)
+        self.tensors[result] = after
+        traffic = None if op.traffic is None else _scaled(op.traffic, op.kind.operands[0], before)
+        return op._replace(kind=self.kinds[key], operands=(operand,), results=(result,), traffic=traffic)
+
+
+def _is_moving(op: Op) -> bool:
+    return op.traffic is not None and op.traffic.kind in _MOVING and len(op.operands) == len(op.results) == 1
+
+
+def _read_by(op: Op, readers: Mapping[int, Op]) -> list[Op]:
+    """The ops that shape the result of a collective, and its conversion to fewer bits; empty if something else does."""
+    found: list[Op] = []
+    reader = readers.get(op.results[0])
+    while reader is not None and reader.kind.name in _SHAPING:
+        found.append(reader)
+        reader = readers.get(reader.results[0])
+    return [*found, reader] if reader is not None and _widens(reader) < 0 else []
+
+
+def _made_by(op: Op, makers: Mapping[int, Op], readers: Mapping[int, Op]) -> list[Op]:
+    """A conversion to more bits, and the ops that shape its result for a collective alone; empty if there is none."""
+    found: list[Op] = []
+    value = op.operands[0]
+    while (maker := makers.get(value)) is not None and maker.kind.name in _SHAPING and value in readers:
+        found.append(maker)
+        value = maker.operands[0]
+    return [maker, *reversed(found)] if maker is not None and _widens(maker) > 0 else []
+
+
+def _widens(op: Op) -> int:
+    """By how many bytes a conversion makes an array larger; 0 for other ops."""
+    return op.kind.results[0].bytes - op.kind.operands[0].bytes if op.kind.name == _CONVERT else 0
+
+
+def _as(tensor: Tensor, other: Tensor) -> Tensor:
+    """A tensor with the element type of another one."""
+    return Tensor(tensor.shape, other.dtype, tensor.elements * other.bytes // max(1, other.elements))
+
+
+def _scaled(traffic: Traffic, wide: Tensor, narrow: Tensor) -> Traffic:
+    """The traffic of the same elements in another type."""
+
+    def scaled(bytes: int) -> int:
+        return bytes * narrow.bytes // wide.bytes
+
+    return replace(
+        traffic,
+        bytes_before=scaled(traffic.bytes_before),
+        bytes_after=scaled(traffic.bytes_after),
+        sent_bytes=scaled(traffic.sent_bytes),
+    )
