@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
@@ -267,11 +267,22 @@ class Matcher:
             ):
                 yield op
 
+    def _split_along(self, row: Row, values: Iterable[int]) -> list[tuple[int, int, Axes]]:
+        """The values and dimensions with axes along which a collective communicates."""
+        subject = self.why.subject
+        return [
+            (subject.holder(value), dim, given.axes)
+            for value in values
+            if value >= 0 and (sharding := subject.sharding(value)) is not None
+            for dim, given in enumerate(sharding.dims)
+            if any(_is_along(axis, row) for axis in given.axes)
+        ]
+
     def _needing(self, row: Row) -> Callable[[int], Cause | None]:
         """The cause for an op that needs data from other shards."""
 
         def cause(op: int) -> Cause | None:
-            program, subject = self.why.subject.program, self.why.subject
+            program = self.why.subject.program
             values = [*program.operands[op], *program.results[op]]
             need = row.need
             if need is not None:
@@ -282,19 +293,14 @@ class Matcher:
             if program.kind(op).name == _RESHARD:
                 text = f"the program asks for it: {self.names.op(op)} moves {self.names.value(values[0])}"
                 return Cause(text, values[0], op=op)
-            places = [
-                (subject.holder(value), dim, given.axes)
-                for value in values
-                if (sharding := subject.sharding(value)) is not None
-                for dim, given in enumerate(sharding.dims)
-                if any(_is_along(axis, row) for axis in given.axes)
-            ]
+            what, places = "cannot run on the shards alone", self._split_along(row, values)
+            if not places and need is not None and need.is_result:
+                what, places = "computes its result in shards", self._split_along(row, program.operands[op])
             if not places:
                 return None
             has = " and ".join(
                 dict.fromkeys(has_text(self.names.value(value), dim, axes) for value, dim, axes in places)
             )
-            what = "cannot run on the shards alone"
             if program.kind(op).name == _CALL:
                 what = "shares its function with calls that take its arguments otherwise"
             return Cause(f"{self.names.op(op)} {what}: {has}", places[0][0], tuple(places), op=op)

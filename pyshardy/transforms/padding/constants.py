@@ -36,6 +36,9 @@ def pad_constant(op: Op, padder: Padder) -> None:
     if is_splat(attr):
         op.set_attr("value", with_type(attr, result.type, attrs))
         return
+    if 0 in padded:
+        op.set_attr("value", attrs.parse(f"dense<> : {result.type}"))
+        return
     values = _values(op)
     _check_growth(op, prod(padded) - prod(shape))
     values = _padded(values, shape, padded, zero_text(result.type.element))

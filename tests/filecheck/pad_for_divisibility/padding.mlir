@@ -96,3 +96,15 @@ func.func @scatter(%a: tensor<7xf32>, %i: tensor<5x1xi32>, %u: tensor<5xf32>) ->
   }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>} : (tensor<7xf32>, tensor<5x1xi32>, tensor<5xf32>) -> tensor<7xf32>
   return %0 : tensor<7xf32>
 }
+
+// -----
+
+// A constant without elements has none when it is padded.
+sdy.mesh @mesh = <["x"=2]>
+// CHECK-LABEL: func.func @empty(
+// CHECK: stablehlo.constant {{.*}} dense<> : tensor<0x4xi64>
+func.func @empty() -> tensor<0x3xi64> {
+  %0 = stablehlo.constant {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"x"}]>]>} dense<> : tensor<0x3xi64>
+  %1 = sdy.all_gather [{}, {"x"}] %0 out_sharding=<@mesh, [{}, {}]> : tensor<0x3xi64>
+  return %1 : tensor<0x3xi64>
+}
