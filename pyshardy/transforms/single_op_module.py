@@ -15,10 +15,9 @@ from pyshardy.core.devices import padded_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of, shard_counts
-from pyshardy.ir.captured import captured_by
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls, functions, is_declaration, set_arg_sharding, set_result_sharding, signature
-from pyshardy.ir.nodes import Op, Value, ValueType
+from pyshardy.ir.nodes import Op, Value, ValueType, walk_post_order
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.transforms.builder import Builder, zero_text
@@ -67,7 +66,7 @@ class SingleOp:
         self.op = ops[0]
         self.context = context
         self.symbols = SymbolTable(context.root)
-        captured = self.captured = list(dict.fromkeys(captured_by(self.op)))
+        captured = self.captured = list(dict.fromkeys(_values_from_outside(self.op)))
         values = [*self.op.operands, *captured, *self.results]
         self.mesh = self._mesh_name(values)
         self.functions = _called_functions(self.op, self.symbols)
@@ -267,6 +266,20 @@ def _before_cut(value: Value) -> Value | None:
         return None
     starts, strides = list(op.attrs["start_indices"]), list(op.attrs["strides"])
     return op.operands[0] if not any(starts) and set(strides) <= {1} else None
+
+
+def _values_from_outside(op: Op) -> Iterable[Value]:
+    """The values from outside that the regions of an op use, in post-order.
+
+    XLA's order, as `captured_by` has it, takes the operands of an op before what its regions use.
+    """
+    defined: set[Value] = set()
+    inner = [user for region in op.regions for block in region.blocks for top in block for user in walk_post_order(top)]
+    for user in inner:
+        defined.update(user.results)
+        defined.update(arg for region in user.regions for block in region.blocks for arg in block.args)
+    defined.update(arg for region in op.regions for block in region.blocks for arg in block.args)
+    return (value for user in inner for value in user.operands if value not in defined)
 
 
 def _called_functions(op: Op, symbols: SymbolTable) -> list[Op]:
