@@ -14,14 +14,16 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pyshardy.errors import ShardyError
 from pyshardy.watching.analysis import Wishes, analyse
+from pyshardy.watching.calls import Names, function_of_calls, names_of_calls
 from pyshardy.watching.hidden import hidden_lines, listed
 from pyshardy.watching.inside import ENDING, Request, dump_folder, head_of, own_names, why_hidden
+from pyshardy.watching.names import with_name, with_names
 
 _NOTHING = (
     "no program was compiled in this cell: JAX keeps those that it compiled before; jax.clear_caches() forgets them"
@@ -34,7 +36,43 @@ def register(shell: Any) -> None:
     Args:
         shell: The shell, `IPython.core.interactiveshell.InteractiveShell`.
     """
-    shell.register_magic_function(lambda line, cell: _sharding(shell, line, cell), "cell", "sharding")
+    names = _Names()
+    shell.register_magic_function(lambda line, cell: _sharding(shell, names, line, cell), "cell", "sharding")
+
+
+class _Names:
+    """The names that frameworks do not hand to JAX: while JAX compiles, the calls that know them are still running."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._found: dict[str, tuple[str, Names]] = {}
+        self._is_listening = False
+
+    @contextmanager
+    def collecting(self, folder: str, jax: Any) -> Iterator[None]:
+        """Look at the running calls whenever JAX reports an event and there is a new dump."""
+        if not self._is_listening:  # `jax.monitoring` keeps what is registered
+            self._is_listening = True
+            jax.monitoring.register_event_listener(self._look)
+            jax.monitoring.register_event_duration_secs_listener(self._look)
+        self._folder, self._found = Path(folder), {}
+        try:
+            yield
+        finally:
+            self._folder = None
+
+    def named(self, path: Path) -> bytes:
+        """A dump with these names."""
+        content = path.read_bytes()
+        name, names = self._found.get(path.name, ("", {}))
+        return with_name(with_names(content, names), name)
+
+    def _look(self, event: str, *_: Any, **__: Any) -> None:
+        with suppress(Exception):  # whatever happens here, the cell goes on
+            for path in sorted(self._folder.glob("*" + ENDING)) if self._folder is not None else ():
+                if path.name not in self._found:
+                    text = path.read_text(errors="replace")
+                    self._found[path.name] = function_of_calls(head_of(text).name), names_of_calls(text)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sharding(shell: Any, line: str, cell: str) -> None:
+def _sharding(shell: Any, names: _Names, line: str, cell: str) -> None:
     """Run a cell, and show the programs that were compiled in it."""
     import jax
     from IPython.display import display
@@ -68,10 +106,10 @@ def _sharding(shell: Any, line: str, cell: str) -> None:
     hidden: Counter[tuple[str, str]] = Counter()
     shown = 0
     with tempfile.TemporaryDirectory(prefix="pyshardy-") as folder:
-        with _dumping_to(folder, jax.config):
+        with _dumping_to(folder, jax.config), names.collecting(folder, jax):
             shell.run_cell(cell, store_history=False)
         for path in sorted(Path(folder).glob("*" + ENDING)):
-            content = path.read_bytes()
+            content = names.named(path)
             head = head_of(content.decode(errors="replace"))
             why = why_hidden(head, request, own_names(jax))
             if why:

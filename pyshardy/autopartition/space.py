@@ -22,6 +22,7 @@ from pyshardy.core.sharding import TensorSharding
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _HEAD: Final = re.compile(r"[^\[.]*")
 _RESULT: Final = re.compile(r"result(\[\d+\])?")
+_DEEPER: Final = re.compile(r"result(\[\d+\]){1,2}")
 _ALL: Final = "result"
 
 Dims = tuple[tuple[str, ...], ...]
@@ -342,7 +343,25 @@ def ties_of(inputs: Sequence[Leaf], outputs: Sequence[Leaf], donated: Collection
                 used.add(head)
                 found.update((place, leaves[tail][0]) for tail, (place, _) in given.items() if tail in leaves)
                 break
+    for head, given in arguments.items():
+        if head not in used:
+            found.update(_deeper(head, given, dict(enumerate(outputs)), found.values()))
     return found
+
+
+def _deeper(
+    head: str, given: Mapping[str, tuple[int, object]], outputs: Mapping[int, Leaf], taken: Collection[int]
+) -> dict[int, int]:
+    """The outputs that replace an argument that frameworks return deeper: `result[0][1]`, or `result[1].model`."""
+    free = {one.name: (place, (one.shape, one.element)) for place, one in outputs.items() if place not in taken}
+    first = next(iter(given))
+    for name in free if all(given) else ():
+        start = name.removesuffix(first)
+        if start != name and _DEEPER.fullmatch(start.removesuffix(f".{head}")):
+            found = {place: free.get(start + tail, (-1, None)) for tail, (place, _) in given.items()}
+            if all(found[place][1] == key for place, key in given.values()):
+                return {place: result for place, (result, _) in found.items()}
+    return {}
 
 
 def _is_same_tree(arguments: Mapping[str, tuple[int, object]], results: Mapping[str, tuple[int, object]]) -> bool:

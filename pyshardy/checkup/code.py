@@ -11,11 +11,13 @@ from pyshardy.checkup.source import replaced, syntax_tree
 from pyshardy.core.mesh import Mesh
 from pyshardy.frontend.hint_code import CodeEdit, left_out_constraints, shard_maps
 from pyshardy.ir.module import Module
+from pyshardy.report.assignments import read_lines
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.report.patch import name_of
+from pyshardy.report.patch import file_diff, name_of
 from pyshardy.report.places import SourcePlace
 from pyshardy.results.partition import Partition
 
+_CONSTRAIN = "with_sharding_constraint"
 _MOST = 6
 """The number of collectives whose kernels are tried."""
 
@@ -54,12 +56,38 @@ def _patch(place: SourcePlace) -> str:
     """A diff without the call; empty if the line has several, or one that goes over several lines."""
     file, line, _ = place
     tree = syntax_tree(file)
+    if tree is None:
+        return ""
+    names = {_CONSTRAIN, *_helpers(tree)}
     calls = [
         node
-        for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.Call) and name_of(node.func) == "with_sharding_constraint" and node.lineno == line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and name_of(node.func) in names and node.lineno == line
     ]
     if len(calls) != 1 or not calls[0].args or calls[0].end_lineno != line:
         return ""
-    call = calls[0]
-    return replaced(file, line, call.col_offset, call.end_col_offset or 0, ast.unparse(call.args[0]))
+    call, value = calls[0], calls[0].args[0]
+    if isinstance(value, ast.Name) and _is_whole(tree, call, value.id):
+        lines = read_lines(file)
+        return file_diff(file, lines, [*lines[: line - 1], *lines[line:]])
+    return replaced(file, line, call.col_offset, call.end_col_offset or 0, ast.unparse(value))
+
+
+def _helpers(tree: ast.Module) -> set[str]:
+    """The functions of a file that return what they constrain."""
+    return {
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and isinstance(returned := node.body[-1], ast.Return)
+        if isinstance(returned.value, ast.Call) and name_of(returned.value.func) == _CONSTRAIN
+    }
+
+
+def _is_whole(tree: ast.Module, call: ast.Call, name: str) -> bool:
+    """Whether a statement only gives a variable its constrained self, and others stand beside it."""
+    for block in ast.walk(tree):
+        body = getattr(block, "body", None)
+        for node in body if isinstance(body, list) and len(body) > 1 else ():
+            if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
+                return isinstance(target := node.targets[0], ast.Name) and target.id == name
+    return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +21,11 @@ from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.estimating import Cost, chip_of, collective_model, cost
+from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
 from pyshardy.planning.options import sayer
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
+from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.remedies import Remedy
 
@@ -34,6 +38,8 @@ _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
+_NEAR_LAYOUT = 0.5
+"""The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
     FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
     FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -174,8 +180,11 @@ class _Checkup:
             if found is None or self._worth(best.cure, now, _figures(found)) is None:
                 paying = [one for one in paying if one is not best]
                 continue
+            cure = best.cure
+            if cure.kind is FindingKind.LAYOUT:
+                cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
             self.found = found
-            findings.append(best.cure.finding(now, _figures(found)))
+            findings.append(cure.finding(now, _figures(found)))
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
             paying = self._paying(best.figures, [*others, *self._output_cures()])
         return findings
@@ -247,8 +256,38 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
 
 def _best(paying: Sequence[_Tried]) -> _Tried:
     """Of the cures that save about as much as the best, the one that mends a cause, and that is a patch."""
-    near = [one for one in paying if one.worth >= _NEAR * paying[0].worth]
+    best = paying[0]
+    share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
+    near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]
     return min(near, key=lambda one: (_ORDER.index(one.cure.kind), -one.worth))
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
+
+
+def _gone(before: Partition, after: Partition) -> str:
+    """The largest collective that a cure avoids, in words; empty if it avoids none."""
+    was, now = (_sent(part) for part in (before, after))
+    gone = {key: size - now[key] for key, size in was.items() if 2 * now[key] < size}
+    if not gone:
+        return ""
+    key = max(gone, key=lambda one: gone[one])
+    story = next(one for one in before.collectives if _key(one) == key)
+    text, _, _ = story.text.partition(" There ")
+    return f"what it avoids: {text}"
+
+
+def _key(story: CollectiveStory) -> tuple[object, ...]:
+    return story.kind, story.axes, story.file, story.line
+
+
+def _sent(part: Partition) -> Counter[tuple[object, ...]]:
+    """The bytes of each kind of collective, by its line."""
+    sent: Counter[tuple[object, ...]] = Counter()
+    for story in part.collectives:
+        sent[_key(story)] += story.total_bytes
+    return sent
 
 
 def _replication(remedy: Remedy, now: Figures, after: Figures) -> Finding:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 
 from jaxlib.mlir import ir
 
 from pyshardy.autopartition.constraints import changes
-from pyshardy.autopartition.space import head_of, ties_of
+from pyshardy.autopartition.space import Dims, head_of, ties_of
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.source import jit_patch, spec_patch, user_files
+from pyshardy.checkup.returned import returned_patch
+from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
+from pyshardy.checkup.specs import spec_patch
 from pyshardy.core.alike import common
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.hints import AnnotationEdit, edits_for, spec_text
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
@@ -22,6 +25,7 @@ from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.places import SourcePlace
+from pyshardy.report.rules import without_end
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.transforms.named_values import sharding_of
@@ -29,8 +33,6 @@ from pyshardy.transforms.named_values import sharding_of
 _DONOR = "jax.buffer_donor"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
-_KEY = re.compile(r"\['([^']*)'\]$|(?:^|\.)(\w+)$")
-"""The last part of a name."""
 
 
 def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -102,16 +104,18 @@ def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[Inter
 
 
 def _spec_patch(module: Module, was: InterfaceTensor, sharding: TensorSharding) -> str:
-    """The other spec in the user's source, where the last part of the input's name has it."""
-    key, given = _KEY.search(was.name), was.sharding
-    if key is None or given is None:
+    """The other spec in the user's source, where it stands for the input's name."""
+    if was.sharding is None:
         return ""
-    old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (given, sharding))
-    return spec_patch(user_files(module.root), key[1] or key[2], old, new)
+    return spec_patch(user_files(module.root), was.name, _dims(was.sharding), _dims(sharding))
+
+
+def _dims(sharding: TensorSharding) -> Dims:
+    return tuple(tuple(axis.name for axis in axes) for axes in sharding.dim_axes)
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
-    """Outputs that come back sharded otherwise than the inputs that they replace, as those inputs are.
+    """Outputs that come back sharded otherwise than the inputs that they replace: as those inputs are, or the reverse.
 
     Args:
         module: The program.
@@ -119,26 +123,52 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     """
     inputs, outputs = propagated.inputs, propagated.outputs
     given = {one.index: one for one in input_tensors(module.root)}
-    edits, names = [], []
+    pairs = []
     for place, result in sorted(_ties(module, inputs, outputs).items()):
-        one, other = inputs[place], outputs[result]
-        wanted = given[one.index].sharding
-        if wanted is not None and other.sharding is not None and wanted.dim_axes != other.sharding.dim_axes:
-            edits.append(("res_attrs", other, wanted.closed()))
-            names.append((one, other))
-    if not edits:
+        one, other = given[inputs[place].index], outputs[result]
+        if one.sharding and other.sharding and one.sharding.dim_axes != other.sharding.dim_axes:
+            pairs.append((one, other))
+    if not pairs:
         return
-    one, other = names[0]
-    more = f", and {len(names) - 1} more alike" if len(names) > 1 else ""
-    yield Cure(
-        FindingKind.OTHER_OUTPUT,
+    one, other = pairs[0]
+    more = f", and {len(pairs) - 1} more alike" if len(pairs) > 1 else ""
+    what = (
         f"`{other.name}` comes back as {spec_text(other)}, and the input `{one.name}` that it replaces is "
-        f"{spec_text(one)}{more}",
-        "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved",
-        None,
-        f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
-        partial(store_annotations, annotations=edits),
+        f"{spec_text(one)}{more}"
     )
+    why = "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved"
+    as_inputs = [("res_attrs", other, one.sharding.closed()) for one, other in pairs if one.sharding]
+    as_outputs = [("arg_attrs", one, other.sharding.closed()) for one, other in pairs if other.sharding]
+    ways: list[tuple[str, list[tuple[str, InterfaceTensor, TensorSharding]], Callable[[], str]]] = [
+        (
+            f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
+            as_inputs,
+            partial(_returned_patch, module, {edited.index: sharding for _, edited, sharding in as_inputs}),
+        )
+    ]
+    if all(_shards(two, propagated) >= _shards(one, propagated) for one, two in pairs):  # inputs do not get larger
+        patch = partial(_spec_patch, module, *as_outputs[0][1:]) if len(pairs) == 1 else str
+        ways.append((f"annotate `{one.name}` as {spec_text(other)}{more}", as_outputs, patch))
+    for text, edits, make_patch in ways:
+        apply = partial(store_annotations, annotations=edits)
+        yield Cure(FindingKind.OTHER_OUTPUT, what, why, None, text, apply, make_patch, FindingKind.OTHER_OUTPUT)
+
+
+def _shards(one: InterfaceTensor, propagated: Propagation) -> int:
+    """The number of parts that a tensor is split into."""
+    sharding = one.sharding
+    return 1 if sharding is None else prod(shard_counts(sharding, mesh_of(sharding, propagated.meshes)))
+
+
+def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> str:
+    """`out_shardings` in the user's source; other outputs keep those that they have."""
+    outputs = {}
+    for one in output_tensors(module.root):
+        sharding = changed.get(one.index, one.sharding)
+        if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
+            return ""
+        outputs[one.name] = None if sharding is None else without_end(_dims(sharding))
+    return returned_patch(jit_call(user_files(module.root), _function(module)), outputs)
 
 
 def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
@@ -161,21 +191,28 @@ def donation_cures(module: Module) -> Iterator[Cure]:
         return
     heads = list(dict.fromkeys(head_of(one.name) for one in kept))
     shown = ", ".join(f"`{head}`" for head in heads)
-    argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
+    call = jit_call(user_files(module.root), _function(module))
+    if call is not None and call.name == FILTER_JIT:
+        others = dict.fromkeys(head for one in inputs if (head := head_of(one.name)) not in heads)
+        also = f", which gives away {', '.join(f'`{head}`' for head in others)}, too" if others else ""
+        jits, argument = "eqx.filter_jit", 'donate="all"'
+    else:
+        also, jits = "", "jax.jit"
+        argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
     yield Cure(
         FindingKind.DONATION,
         f"{shown} {'is' if len(heads) == 1 else 'are'} not donated: a device holds the old and the new one",
         "the results have the same names and types, so they replace these arguments in the next step",
         None,
-        f"jax.jit(..., {argument})",
+        f"{jits}(..., {argument}){also}",
         partial(_donated, indices=[one.index for one in kept]),
-        partial(_donation_patch, module, argument),
+        str if call is None else partial(call.patch, argument),
     )
 
 
-def _donation_patch(module: Module, argument: str) -> str:
-    function = str(module.root.attrs.get("sym_name", "")).removeprefix("jit_")
-    return jit_patch(user_files(module.root), function, argument)
+def _function(module: Module) -> str:
+    """The name of the function that the program is."""
+    return str(module.root.attrs.get("sym_name", "")).removeprefix("jit_")
 
 
 def _donated(module: Module, indices: Sequence[int]) -> Module:

@@ -70,9 +70,9 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanCo
     """
     found = [*lines]
     tree = ast.parse("".join(lines))
-    spec_name = _name_of(tree, "PartitionSpec")
-    mesh = _mesh_of(tree)
-    named = f"{_name_of(tree, 'NamedSharding')}({mesh}, " if mesh else ""
+    spec_name = name_of_class(tree, "PartitionSpec")
+    mesh = mesh_of(tree)
+    named = f"{name_of_class(tree, 'NamedSharding')}({mesh}, " if mesh else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
         spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
         if statement.name:
@@ -95,7 +95,7 @@ def _put(lines: list[str], line: int, column: int, text: str) -> None:
     lines[line - 1] = (whole[:column] + text.encode() + whole[column:]).decode()
 
 
-def _name_of(tree: ast.Module, what: str) -> str:
+def name_of_class(tree: ast.Module, what: str) -> str:
     """The name that a class of `jax.sharding` has in the file."""
     for node in tree.body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
@@ -104,7 +104,7 @@ def _name_of(tree: ast.Module, what: str) -> str:
     return f"jax.sharding.{what}"
 
 
-def _mesh_of(tree: ast.Module) -> str:
+def mesh_of(tree: ast.Module) -> str:
     """The variable of the file that holds the mesh; empty if there is none, or if a context has it.
 
     Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.

@@ -20,7 +20,8 @@ from typing import Any
 Names = dict[str, tuple[str, list[int]]]
 """For the name that JAX was given: the name in the model, and the first sizes of the array.
 
-For arguments without a name, "%3" is the argument at position 3.
+For arguments without a name, "%3" is the argument at position 3. "result[1]*" stands for all names that begin with
+"result[1]"; what is behind that is kept.
 """
 
 NUMBERED = re.compile(r"\"(?:[^\"]*\.states\[0\]\[\d|dynamic_\w+\[|state\[\d\]\[\d|args\[\d)|@main\(.*loc\(unknown\)")
@@ -110,7 +111,7 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tup
 def _equinox(names: Mapping[str, Any]) -> Names:
     """Names under `eqx.filter_jit`: the leaves of the first argument, and those of the others, are numbered."""
     arguments, _ = _bound(names["jit_wrapper"], names["args"], names["kwargs"])
-    found: Names = {}
+    found: Names = {"result[0]": ("result.equinox_marker", []), "result[1]*": ("result", [])}
     for part, given in (("first", arguments[:1]), ("rest", arguments[1:])):
         leaves = [(name + path, leaf) for name, value in given for path, leaf in _leaves(value)]
         for number, (name, leaf) in enumerate(leaves):
@@ -129,7 +130,7 @@ def _references(names: Mapping[str, Any]) -> Names:
 def _haliax(names: Mapping[str, Any]) -> Names:
     """Names under `hax.named_jit`: paths are kept behind the numbers of arguments."""
     arguments, count = _bound(names["self"], names["args"], names["kwargs"])
-    found: Names = {}
+    found: Names = {"result[0]*": ("result", [])}
     for number, (name, value) in enumerate(arguments):
         place = f"[0][{number}]" if number < count else f"[1]['{name}']"
         for path, leaf in _leaves(value):

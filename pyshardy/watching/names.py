@@ -16,6 +16,8 @@ _TOKEN = re.compile(rb"tensor<(?P<sizes>(?:\d+x)*)[^<>]*>|(?:loc\(|jax\.result_i
 _ARGUMENT = re.compile(rb"(?P<before>%arg\d+: tensor<(?P<sizes>(?:\d+x)*)[^<>]*>(?:(?!%arg).)*?)loc\(unknown\)")
 _ESCAPED = re.compile(r"[\\\"]")
 _NONE = "none"
+_ALL = "*"
+"""What ends a name that stands for all that begin with it."""
 
 
 class _Lost(NamedTuple):
@@ -78,10 +80,21 @@ def with_names(content: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -
         if found["name"] is None:
             sizes = found["sizes"].split(b"x")[:-1]
             continue
-        name, wanted = names.get(found["name"].decode(errors="replace"), ("", ()))
+        name, wanted = _named(found["name"].decode(errors="replace"), names)
         if name and _fits(sizes, wanted):
             fitting[found["name"]] = _ESCAPED.sub(r"\\\g<0>", name).encode()
     return _NAMED.sub(lambda found: found[1] + fitting.get(found[2], found[2]), content)
+
+
+def _named(given: str, names: Mapping[str, tuple[str, Sequence[int]]]) -> tuple[str, Sequence[int]]:
+    """The name to put in the place of one, and the first sizes of its array; empty to keep it."""
+    if given in names:
+        return names[given]
+    for name, (new, sizes) in names.items():
+        start = name.removesuffix(_ALL)
+        if start != name and given.startswith(start) and not given[len(start) :][:1].isalnum():
+            return new + given[len(start) :], sizes
+    return "", ()
 
 
 def _with_positions(head: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:

@@ -181,7 +181,11 @@ CASES = {
     "a cache that is not donated": Case(_DECODE, ((', donate_argnames=("cache",)', ""),), ("donation",), "cache"),
     "a cache that comes back otherwise": Case(
         _DECODE, (("out_shardings=(None, kept), ", 'out_shardings=(None, {"keys": on(P("data")), "values": on(P("data"))}), '),),
-        ("other output", "conflict"), "result[1]", is_patched=False,
+        ("other output", "conflict"), "result[1]",
+    ),
+    "a cache that goes in otherwise": Case(
+        _DECODE, (('128), heads, jnp.bfloat16) for name', '128), P("data", "model"), jnp.bfloat16) for name'),),
+        ("other output",), "annotate `cache['keys']` as P('data', None, 'model')", is_patched=False,
     ),
     "micro-batches that split the axis": Case(
         _MICRO, (('    xs = constrain(xs, P(None, ("data", "model")))\n', ""),), ("lost axis", "layout"), "`xs`"

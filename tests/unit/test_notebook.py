@@ -11,6 +11,8 @@ import jax
 import pytest
 
 import pyshardy
+from pyshardy.notebook import _Names
+from pyshardy.watching.inside import ENDING
 from support.tables import column
 
 ROOT = Path(__file__).parents[2]
@@ -99,3 +101,20 @@ def test_the_dumps_of_the_user_go_where_they_went_before(capsys: pytest.CaptureF
     with pytest.raises(ZeroDivisionError):
         shell.magics["cell sharding"]("", "1 / 0")
     assert jax.config.read("jax_dump_ir_to") == before
+
+
+def test_names_of_frameworks_are_those_of_their_running_calls(tmp_path: Path) -> None:
+    """A call that holds the model, as equinox's does, is running when JAX reports that it compiles."""
+    text = "module @jit_f {\n  func.func public @main(%arg0: tensor<8x4xf32> loc(\"dynamic_donate['first'][0]\")) {\n"
+    path = tmp_path / f"jax_1{ENDING}"
+    names = _Names()
+    scope: dict[str, Any] = {"__name__": "equinox._jit", "dump": lambda: (path.write_text(text), names._look("event"))}
+    exec("def _call(jit_wrapper, args, kwargs):\n    dump()\n", scope)
+    with names.collecting(str(tmp_path), jax):
+        scope["_call"](lambda model: model, (jax.numpy.zeros((8, 4)),), {})
+    assert b'loc("model")' in names.named(path)
+    path.write_text(text)
+    names._look("event")  # no cell runs
+    with names.collecting(str(tmp_path), jax):
+        pass
+    assert names.named(path) == text.encode()

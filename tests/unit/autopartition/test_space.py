@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import pytest
+
+from pyshardy.autopartition.space import ties_of
+
 from .problems import layered, space_from
 
 
@@ -44,3 +50,28 @@ def test_a_middle_layer_stands_for_others() -> None:
     assert len(problem.inputs) == 25 and sum(fact.value >= 0 for fact in problem.inputs) == 7
     assert {weight for _, weight in problem.layers} == {1, 10}
     assert set(problem.times) == {0, 1, 10}  # 0 are the edges of the function
+
+
+class Leaf(NamedTuple):
+    name: str
+    shape: tuple[int, ...] = (8, 4)
+    element: str = "f32"
+
+
+@pytest.mark.parametrize(
+    "outputs, ties",
+    [
+        (["result[0].w", "result[0].b", "result[1]"], {0: 0, 1: 1}),
+        (["result[0][0].w", "result[0][0].b", "result[0][1].step"], {0: 0, 1: 1}),  # flax.nnx
+        (["result[0]['loss']", "result[1].model.w", "result[1].model.b"], {0: 1, 1: 2}),  # keras
+        (["result[0][0].w", "result[1]"], {}),  # not all of the model
+        (["result[1]['grads'].w", "result[1]['grads'].b"], {}),  # of the same types, but not in its place
+    ],
+)
+def test_outputs_that_replace_a_model(outputs: list[str], ties: dict[int, int]) -> None:
+    assert ties_of([Leaf("model.w"), Leaf("model.b"), Leaf("x")], [*map(Leaf, outputs)], ()) == ties
+
+
+def test_outputs_of_other_shapes_replace_nothing() -> None:
+    outputs = [Leaf("result[0][0].w", (4, 8)), Leaf("result[0][0].b")]
+    assert ties_of([Leaf("model.w"), Leaf("model.b")], outputs, ()) == {}

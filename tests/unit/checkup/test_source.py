@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from search.patching import apply_patch
 
+from pyshardy.autopartition.space import Dims
 from pyshardy.checkup.code import _patch
-from pyshardy.checkup.source import jit_patch, spec_patch
+from pyshardy.checkup.returned import returned_patch
+from pyshardy.checkup.source import jit_call
+from pyshardy.checkup.specs import spec_patch
 
 DONATE = "donate_argnames=('x',)"
 
@@ -35,7 +40,8 @@ def added(diff: str) -> list[str]:
 )  # fmt: skip
 def test_jit_gets_one_more_argument(file: Path, before: str, after: str) -> None:
     file.write_text(f"{before}\n")
-    assert added(jit_patch([str(file)], "f", DONATE)) == [after]
+    call = jit_call([str(file)], "f")
+    assert call is not None and added(call.patch(DONATE)) == [after]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def test_jit_gets_one_more_argument(file: Path, before: str, after: str) -> None
 )
 def test_without_one_place_there_is_no_patch(file: Path, text: str) -> None:
     file.write_text(text)
-    assert jit_patch([str(file), "no such file.py"], "f", DONATE) == ""
+    assert jit_call([str(file), "no such file.py"], "f") is None
 
 
 def test_a_spec_is_changed_where_its_name_has_it(file: Path) -> None:
@@ -65,3 +71,95 @@ def test_a_constraint_is_left_out(file: Path) -> None:
     file.write_text("y = jax.lax.with_sharding_constraint(x + 1, P('data'))\n")
     assert added(_patch((str(file), 1, 0))) == ["y = x + 1"]
     assert _patch((str(file), 2, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    "helper, line, after",
+    [
+        ("", "y = jax.lax.with_sharding_constraint(y, P())", "    y = 2 * x"),
+        (
+            "def pin(a, *b):\n    return jax.lax.with_sharding_constraint(a, P(*b))\n",
+            "y = pin(y, 'data')",
+            "    y = 2 * x",
+        ),
+        ("def pin(a, *b):\n    return jax.lax.with_sharding_constraint(a, P(*b))\n", "z = pin(y, 'data')", "    z = y"),
+    ],
+)
+def test_a_line_that_only_constrains_is_removed(file: Path, helper: str, line: str, after: str) -> None:
+    text = f"{helper}def f(x):\n    y = 2 * x\n    {line}\n    return y\n"
+    file.write_text(text)
+    number = text.splitlines().index(f"    {line}") + 1
+    diff = _patch((str(file), number, 0))
+    lines = "".join(apply_patch(text.splitlines(keepends=True), diff)).splitlines()
+    assert lines[lines.index("    return y") - 1] == after and f"    {line}" not in lines
+
+
+def test_the_only_statement_of_a_block_stays(file: Path) -> None:
+    file.write_text("if x:\n    y = jax.lax.with_sharding_constraint(y, P())\n")
+    assert added(_patch((str(file), 2, 0))) == ["    y = y"]
+
+
+FLAX = """\
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.up = nnx.Linear(8, 16, kernel_init=nnx.with_partitioning(init, (None, "model")), rngs=rngs)
+        self.down = nnx.Linear(16, 8, kernel_init=nnx.with_partitioning(init, (None, "model")), rngs=rngs)
+        self.out = nnx.Linear(16, 8, kernel_metadata={"sharding_names": ("data", None)}, rngs=rngs)
+        self.gate = nn.Dense(16, kernel_init=nn.with_partitioning(init, ("model",)), name="gate")
+"""
+
+
+@pytest.mark.parametrize(
+    "name, old, new, after",
+    [
+        ("model.layers[0].down.kernel.value", ((), ("model",)), (("model",), ()), "self.down = nnx.Linear(16, 8, "
+         "kernel_init=nnx.with_partitioning(init, ('model', None)), rngs=rngs)"),
+        ("model.out.kernel.value", (("data",), ()), ((), ("data", "model")), "self.out = nnx.Linear(16, 8, "
+         "kernel_metadata={\"sharding_names\": (None, ('data', 'model'))}, rngs=rngs)"),
+        ("params['gate']['kernel']", (("model",),), (), 'self.gate = nn.Dense(16, '
+         'kernel_init=nn.with_partitioning(init, (None,)), name="gate")'),
+    ],
+)  # fmt: skip
+def test_axes_in_a_tuple_of_flax_are_changed(file: Path, name: str, old: Dims, new: Dims, after: str) -> None:
+    file.write_text(FLAX)
+    assert [line.strip() for line in added(spec_patch([str(file)], name, old, new))] == [after]
+
+
+def test_a_spec_for_another_name_is_left_alone(file: Path) -> None:
+    file.write_text(FLAX)
+    assert spec_patch([str(file)], "model.up.bias.value", ((), ("model",)), ()) == ""
+    assert spec_patch([str(file)], "model.kernel.value", ((), ("model",)), ()) == ""  # that of up and that of down
+
+
+def test_a_table_of_patterns_is_changed_where_one_fits(file: Path) -> None:
+    file.write_text('layout[".*up/kernel"] = (None, "model")\nlayout[".*down/kernel"] = (None, "model")\n')
+    diff = spec_patch([str(file)], "model['net/down/kernel']", ((), ("model",)), (("model",), ()))
+    assert added(diff) == ["layout[\".*down/kernel\"] = ('model', None)"]
+
+
+@pytest.mark.parametrize(
+    "text, outputs, after",
+    [
+        ("step = jit(f)", {"result": ("x",)}, "step = jit(f, out_shardings=P('x'))"),
+        ("step = jit(f, out_shardings=whole)", {"result['a']": ("x",), "result['b']": ("x",)},
+         "step = jit(f, out_shardings=P('x'))"),
+        ("step = jit(f, out_shardings=(None, None))", {"result[0]['a']": ("x",), "result[0]['b']": (), "result[1]": None},
+         "step = jit(f, out_shardings=({'a': P('x'), 'b': P()}, None))"),
+        ("step = jit(f, out_shardings=w)", {"result[0].a": ("x",), "result[1]": ()}, None),
+        ("step = jit(f, out_shardings=w)", {"result[0][0]": ("x",), "result[0][1]": ()}, None),
+        ("step = filter_jit(f)", {"result": ("x",)}, None),
+        ("step = jit(f, out_shardings=(\n    a, b))", {"result": ("x",)}, None),
+    ],
+)  # fmt: skip
+def test_outputs_get_shardings(file: Path, text: str, outputs: dict[str, Any], after: str | None) -> None:
+    file.write_text(f"from jax.sharding import PartitionSpec as P\n{text}\n")
+    dims = {name: None if axes is None else tuple((axis,) for axis in axes) for name, axes in outputs.items()}
+    assert added(returned_patch(jit_call([str(file)], "f"), dims)) == ([] if after is None else [after])
+
+
+def test_outputs_get_shardings_on_the_mesh_of_the_file(file: Path) -> None:
+    file.write_text("import jax\nmesh = jax.make_mesh((8,), ('x',))\nstep = jax.jit(f)\n")
+    made = "jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('x'))"
+    diff = returned_patch(jit_call([str(file)], "f"), {"result": (("x",),)})
+    assert added(diff) == [f"step = jax.jit(f, out_shardings={made})"]
+    assert returned_patch(None, {"result": (("x",),)}) == ""

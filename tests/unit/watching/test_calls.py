@@ -41,6 +41,7 @@ def test_arrays_that_equinox_numbers() -> None:
     assert found["dynamic_nodonate['first'][0]"] == ("model['w']", [8, 4])
     assert found["dynamic_donate['rest'][0]"] == ("more[0]", [2, 8])
     assert found["dynamic_nodonate['rest'][1]"] == ("scale", [])
+    assert found["result[1]*"] == ("result", [])
 
 
 def test_nothing_is_looked_up_if_no_name_is_a_number() -> None:
@@ -94,6 +95,17 @@ def test_names_are_put_where_the_sizes_fit() -> None:
     assert changed.count(b'loc("m[\'q\\"\']")') == 2 and b'loc("key")' in changed and b'"result.m"' in changed
     assert with_names(text, {"a[0]": ("m", [4, 8]), "result[0][0]": ("r", [8, 4, 1])}) == text
     assert with_names(b"no program", names) == b"no program"
+
+
+def test_a_name_with_a_star_stands_for_all_that_begin_with_it() -> None:
+    text = b"  func.func public @main() -> (%s) {"
+    infos = ["result[0]", "result[1]", "result[1].w", "result[1][0]", "result[10]", "result[1]x"]
+    results = ", ".join(f'tensor<8xf32> {{jax.result_info = "{info}"}}' for info in infos)
+    names = {"result[0]": ("result.marker", []), "result[1]*": ("result", [])}
+    changed = with_names(text % results.encode(), names).decode()
+    assert [part.split('"')[0] for part in changed.split('jax.result_info = "')[1:]] == [
+        "result.marker", "result", "result.w", "result[0]", "result[10]", "result[1]x",
+    ]  # fmt: skip
 
 
 def test_the_file_imports_only_what_a_script_has() -> None:

@@ -1,0 +1,133 @@
+"""Changes of the user's source where it writes the sharding of an input, as diffs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from pyshardy.autopartition.space import Dims
+from pyshardy.checkup.source import replaced, syntax_tree
+from pyshardy.core.spec import format_spec
+from pyshardy.report.patch import name_of
+from pyshardy.report.rules import without_end
+
+_SPECS = frozenset(("P", "PS", "PartitionSpec"))
+_PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
+"""Functions of flax that take the axes as a tuple."""
+_KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
+"""Arguments and entries in which flax takes the axes as a tuple."""
+_WORD = re.compile(r"\w+")
+_HOLDERS = frozenset(("value", "raw_value"))
+"""How flax calls what holds an array; a source does not write it."""
+_ENDINGS = ("_init", "_metadata")
+"""What flax adds to the name of an array for the argument that says how it is made."""
+
+
+class _Written(NamedTuple):
+    """A spec in a source.
+
+    Attributes:
+        node: The call of `PartitionSpec`, or the tuple.
+        axes: Its axes.
+        names: The keys, arguments and variables that it is for, the outermost first.
+        patterns: The keys of a table of regular expressions that it is for.
+    """
+
+    node: ast.Call | ast.Tuple
+    axes: Dims
+    names: tuple[str, ...]
+    patterns: tuple[str, ...]
+
+    def fits(self, name: str) -> int:
+        """How many parts of an input's name it is written for; 0 if not for the last one."""
+        parts = [part for part in _WORD.findall(name) if part not in _HOLDERS and not part.isdigit()]
+        if any(_found(pattern, name) for pattern in self.patterns):
+            return len(parts)
+        own = {one.removesuffix(ending) for one in self.names for ending in ("", *_ENDINGS)}
+        return sum(part in own for part in parts) if parts and parts[-1] in own else 0
+
+
+def spec_patch(files: Iterable[str], name: str, old: Dims, new: Dims) -> str:
+    """A diff that changes the spec of an input; empty unless one place of a file has the old spec for this name.
+
+    Args:
+        files: Where to look; the first one that has it counts.
+        name: The input's name. A spec is for it if it stands in a dictionary, a call or an assignment under the last
+            part of the name; of several, that under most parts.
+        old: The axes that it has.
+        new: The axes to write.
+    """
+    wanted = without_end(old)
+    for file in files:
+        tree = syntax_tree(file)
+        found = [one for one in _specs(tree, (), ()) if without_end(one.axes) == wanted] if tree else []
+        scores = [one.fits(name) for one in found]
+        best = [one.node for one, score in zip(found, scores) if score and score == max(scores)]
+        if best:
+            node = best[0]
+            if len(best) > 1 or node.lineno != node.end_lineno:
+                return ""
+            return replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, _text(node, new))
+    return ""
+
+
+def _text(node: ast.Call | ast.Tuple, new: Dims) -> str:
+    if isinstance(node, ast.Call):
+        return format_spec(new, ast.unparse(node.func))
+    entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in new]
+    length = max(len(node.elts), len(without_end(new)))
+    return repr(tuple([*entries, *[None] * length][:length]))
+
+
+def _found(pattern: str, name: str) -> bool:
+    try:
+        return re.search(pattern, name) is not None
+    except re.error:
+        return False
+
+
+def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[_Written]:
+    """The specs under a part of a source, each with what it is for."""
+    is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
+    is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
+    if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
+        axes = _axes(node.args if isinstance(node, ast.Call) else node.elts)
+        if axes is not None:
+            yield _Written(node, axes, names, patterns)
+        return
+    for child, more, keys in _children(node):
+        yield from _specs(child, (*names, *more), (*patterns, *keys))
+
+
+def _children(node: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
+    """The parts of a piece of source, each with the names and the patterns that it is for beside those of the whole."""
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values):
+            yield value, (str(key.value),) if isinstance(key, ast.Constant) else (), ()
+    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        key = node.targets[0].slice
+        text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+        yield node.value, (text,), (text,) if text else ()
+    elif isinstance(node, ast.Assign):
+        yield node.value, tuple(filter(None, map(name_of, node.targets))), ()
+    elif isinstance(node, ast.Call):
+        named = [one.value for one in node.keywords if one.arg == "name"]
+        own = tuple(str(one.value) for one in named if isinstance(one, ast.Constant))
+        for argument in node.args:
+            yield argument, (*own, name_of(node.func)), ()
+        for word in node.keywords:
+            yield word.value, (*own, *filter(None, [word.arg])), ()
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield child, (), ()
+
+
+def _axes(entries: list[ast.expr]) -> Dims | None:
+    """The axes of a spec; None if they are not written out."""
+    try:
+        dims = [ast.literal_eval(one) for one in entries]
+        return tuple(() if dim is None else (dim,) if isinstance(dim, str) else tuple(dim) for dim in dims)
+    except (ValueError, TypeError):
+        return None
