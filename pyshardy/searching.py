@@ -92,14 +92,13 @@ def search(
     >>> plan.fits, sorted(plan.specs)
     (True, ['arg0', 'arg1'])
     """
-    if not isinstance(budget_s, (int, float)) or not 0 < budget_s < math.inf:
-        raise UsageError(DOING, got=f"budget_s={budget_s!r}", needed="seconds, more than 0")
-    if memory is not None and (not isinstance(memory, (int, float)) or not 0 < memory < math.inf):
-        raise UsageError(DOING, got=f"memory={memory!r}", needed="bytes, more than 0")
+    _check_number("budget_s", budget_s, "seconds, more than 0")
+    if memory is not None:
+        _check_number("memory", memory, "bytes, more than 0")
+    if whole_below != 0:
+        _check_number("whole_below", whole_below, "bytes, 0 or more")
     if devices is not None and mesh is not None:
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
-    if not isinstance(whole_below, (int, float)) or not 0 <= whole_below < math.inf:
-        raise UsageError(DOING, got=f"whole_below={whole_below!r}", needed="bytes, 0 or more")
     name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))
     chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
@@ -114,6 +113,11 @@ def search(
             return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
         module = _load(program, example_args, mesh, keywords)
         return Search(module, options, keep, say).run()
+
+
+def _check_number(name: str, given: object, needed: str) -> None:
+    if not isinstance(given, (int, float)) or not 0 < given < math.inf:
+        raise UsageError(DOING, got=f"{name}={given!r}", needed=needed)
 
 
 def _kept(keep: Keep) -> Keep:

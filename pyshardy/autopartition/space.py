@@ -8,22 +8,19 @@ not grow with the number of layers.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from math import prod
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from pyshardy.autopartition.problem import Problem
+from pyshardy.autopartition.ties import head_of, ties_of
 from pyshardy.autopartition.uses import DimUnion, is_updated_alone, used_alike
 from pyshardy.core.alike import common, general
 from pyshardy.core.sharding import TensorSharding
 
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
-_HEAD: Final = re.compile(r"[^\[.]*")
-_RESULT: Final = re.compile(r"result(\[\d+\])?")
-_DEEPER: Final = re.compile(r"result(\[\d+\]){1,2}")
-_ALL: Final = "result"
 
 Dims = tuple[tuple[str, ...], ...]
 """Per dimension the names of its mesh axes, major to minor."""
@@ -286,95 +283,6 @@ def _with_named_twins(groups: Sequence[InputGroup]) -> tuple[InputGroup, ...]:
                 tails[tail, group.shape] = number
         found.append(group._replace(twin=twin))
     return tuple(found)
-
-
-def head_of(name: str) -> str:
-    """The argument that a name begins with: "params" of "params['w']"."""
-    match = _HEAD.match(name)
-    return match.group() if match else ""
-
-
-class Leaf(Protocol):
-    """A named array among the arguments or results of a program."""
-
-    @property
-    def name(self) -> str:
-        """Its path in the user's program."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes of its dimensions."""
-        ...
-
-    @property
-    def element(self) -> str:
-        """MLIR's text of the element type."""
-        ...
-
-
-def ties_of(inputs: Sequence[Leaf], outputs: Sequence[Leaf], donated: Collection[int]) -> dict[int, int]:
-    """By input the output that replaces it in the next step, for arguments and results that are the same trees.
-
-    Args:
-        inputs: The inputs.
-        outputs: The outputs.
-        donated: The positions of inputs that are donated. An argument that is no tree replaces a result only then.
-    """
-    arguments: dict[str, dict[str, tuple[int, object]]] = {}
-    for place, fact in enumerate(inputs):
-        head = head_of(fact.name)
-        arguments.setdefault(head, {})[fact.name[len(head) :]] = place, (fact.shape, fact.element)
-    results: dict[str, dict[str, tuple[int, object]]] = {}
-    for place, one in enumerate(outputs):
-        head = _result_head(one.name)
-        results.setdefault(head, {})[one.name[len(head) :]] = place, (one.shape, one.element)
-    whole: dict[str, tuple[int, object]] = {
-        one.name.removeprefix(_ALL): (place, (one.shape, one.element)) for place, one in enumerate(outputs)
-    }
-    results.setdefault(_ALL, whole)  # behind the others: a list that is all that the function returns
-    found: dict[int, int] = {}
-    used: set[str] = set()
-    for leaves in results.values():
-        for head, given in arguments.items():
-            if head in used or not _is_same_tree(given, leaves):
-                continue
-            if any(given) or all(place in donated for place, _ in given.values()):
-                used.add(head)
-                found.update((place, leaves[tail][0]) for tail, (place, _) in given.items() if tail in leaves)
-                break
-    for head, given in arguments.items():
-        if head not in used:
-            found.update(_deeper(head, given, dict(enumerate(outputs)), found.values()))
-    return found
-
-
-def _deeper(
-    head: str, given: Mapping[str, tuple[int, object]], outputs: Mapping[int, Leaf], taken: Collection[int]
-) -> dict[int, int]:
-    """The outputs that replace an argument that frameworks return deeper: `result[0][1]`, or `result[1].model`."""
-    free = {one.name: (place, (one.shape, one.element)) for place, one in outputs.items() if place not in taken}
-    first = next(iter(given))
-    for name in free if all(given) else ():
-        start = name.removesuffix(first)
-        if start != name and _DEEPER.fullmatch(start.removesuffix(f".{head}")):
-            found = {place: free.get(start + tail, (-1, None)) for tail, (place, _) in given.items()}
-            if all(found[place][1] == key for place, key in given.values()):
-                return {place: result for place, (result, _) in found.items()}
-    return {}
-
-
-def _is_same_tree(arguments: Mapping[str, tuple[int, object]], results: Mapping[str, tuple[int, object]]) -> bool:
-    """Whether a result has all leaves of an argument. It may have more: a leaf that no op uses is not an input."""
-    return bool(arguments) and all(
-        tail in results and results[tail][1] == key for tail, (_, key) in arguments.items()
-    )  # fmt: skip
-
-
-def _result_head(name: str) -> str:
-    """`result`, or `result[0]` where the function returns several."""
-    match = _RESULT.match(name)
-    return match.group() if match else name
 
 
 def _find_classes(groups: Sequence[InputGroup], problem: Problem, dims: DimUnion) -> tuple[DimClass, ...]:

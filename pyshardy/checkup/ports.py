@@ -9,7 +9,8 @@ from math import prod
 from jaxlib.mlir import ir
 
 from pyshardy.autopartition.constraints import changes
-from pyshardy.autopartition.space import Dims, head_of, ties_of
+from pyshardy.autopartition.space import Dims
+from pyshardy.autopartition.ties import head_of, ties_of
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files

@@ -49,14 +49,7 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
         if leader != at:
             followers.setdefault(leader, []).append(at)
     backwards = sorted((at for at, leader in enumerate(leaders) if leader == at), key=lambda at: (-chains[at], -at))
-    place = {at: index for index, at in enumerate(backwards)}
-    readers: list[set[int]] = [set() for _ in backwards]
-    for at, found in enumerate(before):
-        reader = place[leaders[at]]
-        for maker in found:
-            readers[place[leaders[maker]]].add(reader)
-    for index, found in enumerate(readers):
-        found.discard(index)
+    readers = _readers(backwards, leaders, before)
     tasks = [Task(COMPUTE if kernels[at].root.traffic is None else _COLLECTIVES, seconds[at]) for at in backwards]
     streams = Streams(tasks, readers, {})
     streams.run()
@@ -80,6 +73,19 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
         if not is_start:
             order += [kernels[one] for one in followers.get(at, ())]
     return Hidden(order, ends)
+
+
+def _readers(backwards: Sequence[int], leaders: Sequence[int], before: Sequence[set[int]]) -> list[set[int]]:
+    """For each leader, by its index, those that read what it or its followers write."""
+    place = {at: index for index, at in enumerate(backwards)}
+    readers: list[set[int]] = [set() for _ in backwards]
+    for at, makers in enumerate(before):
+        reader = place[leaders[at]]
+        for maker in makers:
+            readers[place[leaders[maker]]].add(reader)
+    for index, found in enumerate(readers):
+        found.discard(index)
+    return readers
 
 
 def _chains(kernels: Sequence[Kernel], seconds: Sequence[float], before: Sequence[set[int]]) -> list[float]:

@@ -128,32 +128,38 @@ def interleave_pieces(op: Op, attrs: AttrTable) -> None:
     assert found is not None
     dim, count = found
     builder = Builder(attrs, op, op.place)
-    shape = op.result.type.shape or ()
-    size = (shape if op.name == SLICE else op.operands[0].type.shape or ())[dim]
-    inner = [*shape[:dim], size, count, *shape[dim + 1 :]]
+    shape, size = op.result.type.shape or (), _piece_shape(op)[dim]
+    apart = [*shape[:dim], size, count, *shape[dim + 1 :]]
     one = [*shape[:dim], size, 1, *shape[dim + 1 :]]
     if op.name == SLICE:
-        at = _piece(op, dim) or 0
-        start, limit = [0] * len(inner), list(inner)
-        start[dim + 1], limit[dim + 1] = at, at + 1
-        apart = builder.reshape(op.operands[0], inner)
-        steps = {"start_indices": start, "limit_indices": limit, "strides": [1] * len(inner)}
-        arrays = {name: builder.array(values) for name, values in steps.items()}
-        made = builder.reshape(builder.value("slice", [apart], builder.like(one, op.result.type), **arrays), shape)
+        steps = _box(apart, dim + 1, _piece(op, dim) or 0)
+        given, type_ = builder.reshape(op.operands[0], apart), builder.like(one, op.result.type)
+        made = builder.value("slice", [given], type_, **{name: builder.array(values) for name, values in steps.items()})
     elif op.name == PAD:
-        at = _piece(op, dim) or 0
-        low, high = [0] * len(inner), [0] * len(inner)
-        low[dim + 1], high[dim + 1] = at, count - 1 - at
-        arrays = {
-            "edge_padding_low": builder.array(low),
-            "edge_padding_high": builder.array(high),
-            "interior_padding": builder.array([0] * len(inner)),
-        }
-        values = [builder.reshape(op.operands[0], one), op.operands[1]]
-        made = builder.reshape(builder.value("pad", values, builder.like(inner, op.result.type), **arrays), shape)
-    else:
-        made = builder.reshape(
-            builder.concatenate([builder.reshape(value, one) for value in op.operands], dim + 1), shape
+        low, high, none = ([0] * len(apart) for _ in range(3))
+        low[dim + 1] = _piece(op, dim) or 0
+        high[dim + 1] = count - 1 - low[dim + 1]
+        made = builder.value(
+            "pad",
+            [builder.reshape(op.operands[0], one), op.operands[1]],
+            builder.like(apart, op.result.type),
+            edge_padding_low=builder.array(low),
+            edge_padding_high=builder.array(high),
+            interior_padding=builder.array(none),
         )
-    op.result.replace_uses(made)
+    else:
+        made = builder.concatenate([builder.reshape(value, one) for value in op.operands], dim + 1)
+    op.result.replace_uses(builder.reshape(made, shape))
     op.erase()
+
+
+def _box(shape: Sequence[int], dim: int, at: int) -> dict[str, list[int]]:
+    """The bounds of a slice that takes one place of a dimension."""
+    start, limit = [0] * len(shape), list(shape)
+    start[dim], limit[dim] = at, at + 1
+    return {"start_indices": start, "limit_indices": limit, "strides": [1] * len(shape)}
+
+
+def _piece_shape(op: Op) -> tuple[int, ...]:
+    value = op.result if op.name == SLICE else op.operands[0]
+    return value.type.shape or ()

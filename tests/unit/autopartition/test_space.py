@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pyshardy.autopartition.space import ties_of
+from pyshardy.autopartition.ties import ties_of
 
 from .problems import layered, space_from
 

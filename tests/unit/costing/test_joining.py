@@ -13,7 +13,7 @@ from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernels
 
-from .build import described
+from .build import FIVE_ROUNDS, described
 
 KIB = 1024
 GPU = replace(XLA_ON_GPU, joined_bytes=64 * KIB)
@@ -134,14 +134,8 @@ def test_loops_have_joined_collectives_too() -> None:
     body = (
         """%zero = stablehlo.constant dense<0> : tensor<i32>
         %l:3 = stablehlo.while(%i = %zero, %x = %a0, %y = %a1) : tensor<i32>, tensor<8xf32>, tensor<8xf32>
-        cond {
-          %n = stablehlo.constant dense<5> : tensor<i32>
-          %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-          stablehlo.return %c : tensor<i1>
-        } do {
-          %one = stablehlo.constant dense<1> : tensor<i32>
-          %j = stablehlo.add %i, %one : tensor<i32>
-        """
+"""
+        + FIVE_ROUNDS
         + reduced("r0", "%x", 8)
         + reduced("r1", "%y", 8)
         + "stablehlo.return %j, %r0, %r1 : tensor<i32>, tensor<8xf32>, tensor<8xf32> }\n"

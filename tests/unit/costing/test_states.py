@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from pyshardy.costing.flatten import flatten
 
-from .build import LOOP, described
+from .build import FIVE_ROUNDS, LOOP, described
 
-COUNTERS = """
-func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {
+COUNTERS = f"""
+func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {{
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %0:4 = stablehlo.while(%i = %zero, %k = %zero, %a = %x, %d = %x)
       : tensor<i32>, tensor<i32>, tensor<64xf32>, tensor<64xf32>
-  cond {
-    %n = stablehlo.constant dense<5> : tensor<i32>
-    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %c : tensor<i1>
-  } do {
-    %one = stablehlo.constant dense<1> : tensor<i32>
-    %j = stablehlo.add %i, %one : tensor<i32>
-    %l = stablehlo.add %k, %one : tensor<i32>
+{FIVE_ROUNDS}    %l = stablehlo.add %k, %one : tensor<i32>
     %f = stablehlo.convert %k : (tensor<i32>) -> tensor<f32>
     %s = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<64xf32>
     %b = stablehlo.multiply %a, %s : tensor<64xf32>
     %e = stablehlo.add %d, %a : tensor<64xf32>
     stablehlo.return %j, %l, %b, %e : tensor<i32>, tensor<i32>, tensor<64xf32>, tensor<64xf32>
-  }
+  }}
   return %0#2 : tensor<64xf32>
-}
+}}
 """
 
 
