@@ -147,7 +147,7 @@ OWN_MATTER = {
     "transforms/reduction_kinds.py": "which bodies reduce how",
     "passes/partitioning/resolve_permutation_factors.py": "what it looks at",
     "transforms/reshards/single_dims.py": "what it is about",
-    "search/program/search_program.py": "which ops hold others",
+    "searching/program/search_program.py": "which ops hold others",
     "ir/source_values.py": "what JAX writes for a gradient that has several parts",
     "transforms/single_op_module.py": "where it cuts",
     "transforms/code_changes.py": "what code in JAX is lowered to",

@@ -22,7 +22,7 @@ from pyshardy.report.confirmation import Confirmation, check_collectives, memory
 from pyshardy.report.extrapolation import Version, memory_without_one, whole_kinds, whole_memory, whole_rows
 from pyshardy.results.cost import Cost
 from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
-from pyshardy.search.program.fewer_layers import FewerLayers
+from pyshardy.searching.program.fewer_layers import FewerLayers
 
 _OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
 _USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of |required for [\w ]*\(([\d.]+)([KMGT]?)\) exceeds")

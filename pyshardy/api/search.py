@@ -20,9 +20,9 @@ from pyshardy.ir.module import Module
 from pyshardy.report.cost import format_duration
 from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
-from pyshardy.search.autopartition.registry import Partitioner, partitioner_in_use
-from pyshardy.search.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
-from pyshardy.search.planning.search import Search
+from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
+from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
+from pyshardy.searching.planning.search import Search
 
 
 def search(

@@ -13,7 +13,7 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
-from pyshardy.search.planning.candidates import LayeredCandidates
+from pyshardy.searching.planning.candidates import LayeredCandidates
 from pyshardy.source.places import SourcePlace
 
 LEAST_GAIN = 0.01

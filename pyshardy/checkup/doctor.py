@@ -30,7 +30,7 @@ from pyshardy.results.cost import Cost, chip_of, collective_model
 from pyshardy.results.hints.remedies import Remedy
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.search.planning.options import sayer
+from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pyshardy.checkup.source import FILTER_JIT, JitCall, syntax_tree
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_of, name_of_class
-from pyshardy.search.autopartition.space import Dims
 
 _NAME = re.compile(r"result((?:\[\d+\]|\['[^']*'\])*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")

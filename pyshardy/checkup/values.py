@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
@@ -20,9 +21,8 @@ from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import patch
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation
-from pyshardy.search.autopartition.constraints import ConstrainableValue, changes
-from pyshardy.search.autopartition.space import Dims
-from pyshardy.search.planning.constraining import constrainable_values
+from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
+from pyshardy.searching.planning.constraining import constrainable_values
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
 """The reasons by which a dimension lacks an axis that something gave it."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
-from pyshardy import api
+from pyshardy.api.load import load
 from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
@@ -56,7 +56,7 @@ def load_example(rest: Sequence[str], devices: int | None = None) -> Example:
             seconds = time.perf_counter() - start
     except (ValueError, OverflowError) as error:
         raise UsageError("lowering the example", got=str(error)) from error
-    return Example(api.load(lowered), config, seconds)
+    return Example(load(lowered), config, seconds)
 
 
 def _config(cls: Any, rest: Sequence[str]) -> Any:

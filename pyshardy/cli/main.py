@@ -118,12 +118,12 @@ def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy import api
+    from pyshardy.api.partition import partition
     from pyshardy.cli.progress import stage
 
     propagated = _load_and_propagate(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = api.partition(propagated, partition_options(arguments))
+        result = partition(propagated, partition_options(arguments))
         data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
     write_module(result.module, arguments, to_standard_output=False)
     if arguments.json:
@@ -363,12 +363,12 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
 
 
 def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> Propagation:
-    from pyshardy import api
+    from pyshardy.api.propagate import propagate
     from pyshardy.cli.progress import stage
 
     module = _load(arguments, rest)
     with stage("propagating"), naming(arguments.source):
-        return api.propagate(module, propagate_options(arguments))
+        return propagate(module, propagate_options(arguments))
 
 
 def _print_warnings(warnings: Iterable[str]) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from pyshardy import api
+from pyshardy.api.partition import partition
+from pyshardy.api.propagate import propagate
 from pyshardy.cli.arguments import MOST_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import load_source, naming
@@ -98,11 +99,11 @@ class _Runner:
 
     def run(self, options: Any, partition_options: Any) -> Ran:
         with stage("propagating"):
-            result = api.propagate(self.module, options)
+            result = propagate(self.module, options)
         found = Ran(result, stages=list(result.stages), warnings=list(result.warnings))
         if self.arguments.engine != Engine.XLA.value:
             with stage("partitioning"):
-                found.partition = _timed(found, "partition", lambda: api.partition(result, partition_options))
+                found.partition = _timed(found, "partition", lambda: partition(result, partition_options))
             found.warnings += found.partition.diagnostic_texts()[len(result.sharded.diagnostics) :]
         if not self.arguments.force:
             self._check_memory(found)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from pyshardy.core.text import format_bytes
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.changes import Change, CollectiveChange, Total
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import Notation, format_axis, format_sharding
-from pyshardy.report.summary import format_shape
 from pyshardy.source.places import format_place
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from jaxlib import version as jaxlib_version
 from pyshardy import __version__
 from pyshardy.compilers.target import NONE
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import quote
+from pyshardy.core.text import format_shape, quote
 from pyshardy.costing.peak import Peak
 from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.explain.names import around, short_scope
@@ -40,7 +40,7 @@ from pyshardy.report.lock import (
     folded,
 )
 from pyshardy.report.specs import Notation, format_axis, format_sharding
-from pyshardy.report.summary import TensorRow, format_shape
+from pyshardy.report.summary import TensorRow
 from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
 from pyshardy.source.cells import file_name

@@ -23,6 +23,7 @@ from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_in
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import Hook, run_on_root
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
@@ -32,7 +33,7 @@ from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
 from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
-from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
@@ -247,6 +248,17 @@ def finish_partition(
     """
     partition = _partitioned_by_compiler if sharded.options.compiler else _partitioned_by_passes
     return partition(sharded, options, root, propagation)
+
+
+def partition_of(module: Module, options: PropagateOptions) -> Partition:
+    """Propagate and partition a module, by default options of partitioning.
+
+    Raises:
+        PassError: The program cannot be partitioned; the error names the op.
+        ShardyError: Shardings are on meshes with different numbers of devices, or the compiler refuses the program.
+    """
+    sharded, root = shard(module, options)
+    return finish_partition(sharded, root=root)
 
 
 def _partitioned_by_passes(

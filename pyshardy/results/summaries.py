@@ -9,6 +9,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.text import format_shape
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
@@ -16,7 +17,7 @@ from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.replications import replications_line
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import Summary, TensorRow, Undivided, format_shape
+from pyshardy.report.summary import Summary, TensorRow, Undivided
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.peak import peak_bytes as peak_of_program
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
-from pyshardy.report.summary import format_bytes
 
 _MEMORY_INFO = Path("/proc/meminfo")
 _CGROUP = Path("/proc/self/cgroup")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import pyshardy
 from pyshardy.report.plan import PlanRow
-from pyshardy.search.planning.settling import is_better_plan
+from pyshardy.searching.planning.settling import is_better_plan
 
 SIZES = {"a": 2, "b": 4}
 

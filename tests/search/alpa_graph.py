@@ -15,7 +15,7 @@ from pyshardy.costing.fusion import can_fuse
 from pyshardy.propagation.program import OpKind
 from pyshardy.rules.properties import PRODUCTS
 from pyshardy.rules.rule import FactorKind, Rule
-from pyshardy.search.autopartition.problem import Problem
+from pyshardy.searching.autopartition.problem import Problem
 
 _HEADS = PRODUCTS | {"stablehlo.convolution"}
 _EDGES = {"sdy.data_flow_edge", "sdy.func_data_flow_edge"}

@@ -13,7 +13,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds
 from pyshardy.costing.program import Traffic
 from pyshardy.reshard.collective_plan import plan_collectives
-from pyshardy.search.autopartition.problem import Problem
+from pyshardy.searching.autopartition.problem import Problem
 
 Layout = tuple[int, ...]
 """The dimension, or the factor, that each mesh axis shards; -1 for none."""

@@ -8,6 +8,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.text import format_bytes
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
@@ -17,7 +18,6 @@ from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.report.summary import format_bytes
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
