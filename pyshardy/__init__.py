@@ -79,7 +79,7 @@ _EXPORTS = {
     "jit": "api.jit",
     "load": "api.load",
     "load_file": "api.load",
-    "load_lock": "report.lock",
+    "load_lock": "report.lock_files",
     "load_plan": "results.plan",
     "load_text": "api.load",
     "local_shape": "core.boxes",

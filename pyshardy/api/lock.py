@@ -14,9 +14,10 @@ from pyshardy.api.propagate import PropagateKeywords, propagate
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.budgets import Budgets
-from pyshardy.report.lock import Lock, load_lock
+from pyshardy.report.lock import Lock
 from pyshardy.report.lock_changes import compare_locks, is_other_peak, totals_of
 from pyshardy.report.lock_difference import LockDifference
+from pyshardy.report.lock_files import load_lock
 from pyshardy.results.cost import chip_of
 from pyshardy.results.lock_reasons import explained
 from pyshardy.results.locked import Locked

@@ -261,9 +261,7 @@ def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(values.to_json())
     else:
-        from pyshardy.report.value_tables import value_tables
-
-        print_tables(value_tables(values, table_options(arguments)))
+        print_tables(values.tables(table_options(arguments)))
     return 0
 
 

@@ -6,9 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.explain.draw_text import colour_of
+from pyshardy.explain.panels import Panels
 
 if TYPE_CHECKING:
-    from pyshardy.explain.draw import Block, Drawing, Range
+    from pyshardy.explain.panels import Block, Range
 
 _WIDTH, _HEIGHT = 420, 220
 """The largest picture of a layer, in pixels."""
@@ -59,10 +60,9 @@ class _Panel(NamedTuple):
     rectangles: tuple[Rectangle, ...]
 
 
-def picture(drawing: Drawing) -> Picture:
+def picture(title: str, panels: Panels) -> Picture:
     """The positions of all parts of a drawing; layers are placed beside each other as far as they fit."""
-    panels = drawing.panels
-    texts, rectangles = [Text(4, 16, drawing.title, "start")], []
+    texts, rectangles = [Text(4, 16, title, "start")], []
     x, y, row_height, right = 0.0, float(_HEAD), 0.0, 0.0
     for layer, (depth, rows) in enumerate(panels):
         panel = _panel(depth, rows, layer)
@@ -72,7 +72,7 @@ def picture(drawing: Drawing) -> Picture:
         rectangles += [one._replace(x=one.x + x, y=one.y + y) for one in panel.rectangles]
         x, row_height = x + panel.width + _GAP / 2, max(row_height, panel.height)
         right = max(right, x)
-    width = max(right + 8, len(drawing.title) * _CHARACTER + 12)
+    width = max(right + 8, len(title) * _CHARACTER + 12)
     return Picture(width, y + row_height + 8, tuple(texts), tuple(rectangles))
 
 
@@ -99,13 +99,13 @@ def _panel(depth: Range | None, rows: list[list[Block]], layer: int) -> _Panel:
     return _Panel(max(x, depth_width), y, tuple(texts), tuple(rectangles))
 
 
-def svg(drawing: Drawing) -> str:
+def svg(title: str, panels: Panels) -> str:
     """The drawing as SVG."""
-    made = picture(drawing)
+    made = picture(title, panels)
     parts = [*map(_text, made.texts), *map(_rectangle, made.rectangles)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {made.width:.0f} {made.height:.0f}" role="img"'
     style = f'style="max-width: 100%; width: {made.width:.0f}px; font: 12px sans-serif"'
-    return f"{head} {style}><title>{escape(drawing.title)}</title>{''.join(parts)}</svg>"
+    return f"{head} {style}><title>{escape(title)}</title>{''.join(parts)}</svg>"
 
 
 def _vertical(block: Block) -> Range:

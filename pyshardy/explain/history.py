@@ -20,7 +20,7 @@ from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
 from pyshardy.propagation.views import manual_prefix
 
 if TYPE_CHECKING:
-    from pyshardy.explain.whole import Reason
+    from pyshardy.explain.reason import Reason
 
 GIVEN = -1
 """Stands for the step of an axis that was there before propagation."""

@@ -24,8 +24,8 @@ from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.names import Names
 from pyshardy.explain.opening import opening
 from pyshardy.explain.origins import Origin, OriginKind, annotation_of, origin_of
+from pyshardy.explain.reason import ReasonKind
 from pyshardy.explain.subject import Subject
-from pyshardy.explain.whole import ReasonKind
 from pyshardy.explain.words import axes_text, dims_text, stayed_whole
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT

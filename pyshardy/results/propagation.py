@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
     from pyshardy.report.origins import OriginNames
-    from pyshardy.report.values import ValueRow, Values
+    from pyshardy.report.value_row import ValueRow
+    from pyshardy.report.values import Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
@@ -136,7 +137,7 @@ class Propagation(ProgramResult, ResultShardings):
           dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
-        from pyshardy.report.values import ValueRow
+        from pyshardy.report.value_row import ValueRow
         from pyshardy.results.values import place_of, places_of_variable
 
         if isinstance(value, ValueRow):

@@ -19,7 +19,8 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.summary import TensorRow
-from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
+from pyshardy.report.value_row import INPUT, OP, OUTPUT, Frame, ValueRow, short_scope
+from pyshardy.report.values import Values
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation

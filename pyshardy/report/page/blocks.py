@@ -26,7 +26,8 @@ def drawn(sharding: TensorSharding, shape: tuple[int, ...], mesh: Mesh) -> dict[
     if not 1 <= len(dims) <= MOST_DIMS or mesh.size > MOST_DEVICES or min(shape) < 1:
         return None
     part = TensorSharding(mesh, [sharding.dims[dim] for dim in dims])
-    made = picture(draw(part, [shape[dim] for dim in dims]))
+    drawing = draw(part, [shape[dim] for dim in dims])
+    made = picture(drawing.title, drawing.panels)
     return {
         "size": [round(made.width), round(made.height)],
         "dims": dims if len(dims) < len(shape) else None,

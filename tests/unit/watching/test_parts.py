@@ -14,11 +14,12 @@ import pytest
 
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.watching.analysis import Wishes, analyse
+from pyshardy.watching.found import Found
 from pyshardy.watching.index import index_page
 from pyshardy.watching.inside import Request, Watcher, head_of, is_named, why_hidden
 from pyshardy.watching.names import changes, lost_names
 from pyshardy.watching.running import Compiled, command_of
-from pyshardy.watching.session import Found, Session
+from pyshardy.watching.session import Session
 from pyshardy.watching.worker import Task, Worker
 
 NEEDED = "a script, like train.py --steps 3, or a command behind --, like -- python -m trainer"
