@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.api.partition import partition
-from pyshardy.api.propagate import propagate
 from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -59,7 +58,10 @@ def cost(
     model = collective_model(collectives)
     chip = None if hardware is None else find_hardware(hardware)
     options = options_of(PartitionOptions, options, {}, "estimating")
-    if not isinstance(program, ProgramResult):  # the price of a compiler's own program is for those who ask for it
-        program = propagate(program, compiler="none")
-    part = program if isinstance(program, Partition) else partition(program, options)
+    if isinstance(program, Partition):
+        part = program
+    elif isinstance(program, ProgramResult):
+        part = partition(program, options)
+    else:  # the price of a compiler's own program is for those who ask for it
+        part = partition(program, options, compiler="none")
     return cost_of(part, chip, networks=networks, shape=shape, collectives=model)
