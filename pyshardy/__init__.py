@@ -28,7 +28,7 @@ _EXPORTS = {
     "DimSharding": "core.sharding",
     "Drawing": "explain.draw",
     "Edit": "results.edit",
-    "Engine": "results.engines",
+    "Engine": "runtime.engine",
     "Estimate": "costing.estimate",
     "FactorKind": "rules.rule",
     "Finding": "report.diagnosis",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ MAY_IMPORT_JAX = (
     "watching/notebook.py",
 )
 
+BACK = {
+    ("ir.blocks", "ir.op"): "blocks hold ops, ops hold regions of blocks: the names of types alone",
+    ("ir.walk", "ir.op"): "the same",
+    ("results.propagation", "results.partition"): "either result has the other one, made on first use",
+}
+"""The imports that run back in a circle of files, and why."""
 PRIVATE_TO_ONE_FILE = ("jax._src", "jax.interpreters")
 """What JAX may change at any time; `frontend/jax_private.py` alone knows it, and a test says what broke."""
 
@@ -124,3 +131,19 @@ def test_the_house_is_small_enough_to_see_through() -> None:
     assert len(rooms) <= MOST_ROOMS
     floors = {RANKS[room.removesuffix(".py")] for room in rooms}
     assert len(floors) <= MOST_FLOORS
+
+
+def imported_files(path: Path, source: str, files: Mapping[str, Path]) -> set[str]:
+    """The files of the package that a file imports, without those of `BACK`."""
+    own = str(path.with_suffix("")).replace("/", ".")
+    found = {module.removeprefix("pyshardy.") for module in imported_modules(source)}
+    return {module for module in found if module in files and (own, module) not in BACK}
+
+
+def test_files_import_each_other_in_no_circle() -> None:
+    files = {str(path.with_suffix("")).replace("/", "."): path for path in FILES}
+    graph = {name: imported_files(path, (ROOT / path).read_text(), files) for name, path in files.items()}
+    TopologicalSorter(graph).prepare()
+    for one, other in BACK:
+        with pytest.raises(CycleError):
+            TopologicalSorter({**graph, one: graph[one] | {other}}).prepare()

@@ -14,7 +14,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions, View
 from pyshardy.results.dumps import new_folder
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
 
 
 def propagation_options(options: PropagateOptions | None, changes: Mapping[str, Any], doing: str) -> PropagateOptions:
@@ -50,4 +50,4 @@ def dump_folder(module: Module, directory: str) -> str:
 
 def module_of(program: Any) -> Module:
     """The module of an argument of `propagate` or `partition`."""
-    return program.before if isinstance(program, ProgramResult) else load(program)
+    return program.before if isinstance(program, Result) else load(program)

@@ -14,7 +14,7 @@ from pyshardy.costing.hardware import Hardware
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.results.cost import Cost, collective_model, cost_of
 from pyshardy.results.partition import Partition
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
 
 
 def cost(
@@ -60,7 +60,7 @@ def cost(
     options = options_of(PartitionOptions, options, {}, "estimating")
     if isinstance(program, Partition):
         part = program
-    elif isinstance(program, ProgramResult):
+    elif isinstance(program, Result):
         part = partition(program, options)
     else:  # the price of a compiler's own program is for those who ask for it
         part = partition(program, options, compiler="none")

@@ -11,9 +11,9 @@ from pyshardy.core.options import options_of, unknown_option
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.partition import Partition, finish_partition
-from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation
 from pyshardy.results.sharded_program import shard
+from pyshardy.results.verbs import Result
 
 
 class PartitionKeywords(PropagateKeywords, total=False):
@@ -66,7 +66,7 @@ def partition(
         if name not in PropagateKeywords.__annotations__:
             raise unknown_option(name, PartitionKeywords.__annotations__, doing)
     chosen = options_of(PartitionOptions, options, own, doing)
-    known = program if isinstance(program, ProgramResult) else None
+    known = program if isinstance(program, Result) else None
     wanted = propagation_options(propagate_options or (known.propagate_options if known else None), others, doing)
     if known is not None and wanted == known.propagate_options:
         propagation = known.propagated if isinstance(known, Propagation) else None

@@ -7,9 +7,9 @@ from typing import Any, TypedDict, Unpack
 
 from pyshardy.api.arguments import dump_folder, module_of, propagation_options, with_compiler
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
-from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import shard
+from pyshardy.results.verbs import Result
 
 
 class PropagateKeywords(TypedDict, total=False):
@@ -56,7 +56,7 @@ def propagate(
     >>> propagate(program, strategy="basic").outputs[0].sharding
     TensorSharding(<@mesh, [{"x"}]>)
     """
-    known = program if isinstance(program, ProgramResult) else None
+    known = program if isinstance(program, Result) else None
     wanted = propagation_options(options or (known.propagate_options if known else None), keywords, "propagating")
     if known is None:
         module = module_of(program)
@@ -66,4 +66,6 @@ def propagate(
     if wanted != known.propagate_options:
         dumps = dump_folder(known.before, wanted.dump_directory)
         return finish_propagation(*shard(known.before, wanted, dumps=dumps))
-    return known.propagated
+    found = known.propagated
+    assert isinstance(found, Propagation)
+    return found

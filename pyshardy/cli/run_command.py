@@ -23,9 +23,9 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.printing import Page, TableOptions
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import run_tables
-from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
+from pyshardy.runtime.engine import Engine
 
 _Found = TypeVar("_Found")
 _RESULTS = 6

@@ -117,3 +117,12 @@ def format_shape(shape: tuple[int, ...], dtype: str) -> str:
     ('f32[8, 16]', 'i32[]')
     """
     return f"{dtype}[{', '.join('?' if size < 0 else str(size) for size in shape)}]"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "input"), counted(2, "input")
+    ('1 input', '2 inputs')
+    """
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

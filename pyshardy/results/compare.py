@@ -31,9 +31,7 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.results.decided import is_laid_out_alike
-from pyshardy.results.engines import Engine
 from pyshardy.results.explained import label_of
-from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 
 Meshes = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
@@ -293,7 +291,7 @@ def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
 def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
     """The differences in traffic; partitions the programs that are not partitioned yet."""
     try:
-        one, other = _partition(before), _partition(after)
+        one, other = before.per_device, after.per_device
         totals = (
             Total("sent in collectives", one.traffic.sent_bytes_per_device, other.traffic.sent_bytes_per_device),
             Total("held at most", one.bytes_per_device, other.bytes_per_device),
@@ -301,12 +299,6 @@ def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
         return Talk(tuple(compare_traffic(one.traffic, other.traffic)), totals)
     except ShardyError as error:
         return Talk(unknown=" ".join(str(error).split()))
-
-
-def _partition(result: ProgramResult) -> Partition:
-    found = result.for_engine(Engine.LOCAL)
-    assert isinstance(found, Partition)
-    return found
 
 
 def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import Material
-    from pyshardy.results.partition import Partition
-    from pyshardy.results.program_result import ProgramResult
+    from pyshardy.results.program_result import PerDevice, ProgramResult
 
 MOST_HINTS = 3
 """The number of conflicts for which to look for a hint."""
@@ -91,7 +90,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
     from pyshardy.explain.collectives import explain_collectives
     from pyshardy.report.page.material import Material
 
-    propagated, part = result.propagated, partition_of(result)
+    propagated, part = result.propagated, result.per_device
     why = propagated.why
     stories = part.hints(MOST_HINTS) if hints else ()
     summary = propagated.summary
@@ -110,7 +109,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
     )
 
 
-def _peak(part: Partition) -> Peak:
+def _peak(part: PerDevice) -> Peak:
     """The peak memory of a device, as `pyshardy.cost` estimates it."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
@@ -120,16 +119,6 @@ def _peak(part: Partition) -> Peak:
 
     program = cost_program(part.module.root, part.meshes, part.before.name)
     return find_peak(program, lower(flatten(program), ACCELERATOR), ACCELERATOR)
-
-
-def partition_of(result: ProgramResult) -> Partition:
-    """The program of one device of a result."""
-    from pyshardy.results.engines import Engine
-    from pyshardy.results.partition import Partition
-
-    found = result.for_engine(Engine.LOCAL)
-    assert isinstance(found, Partition)
-    return found
 
 
 def _default_names(results: Sequence[ProgramResult]) -> list[str]:

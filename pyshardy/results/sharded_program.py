@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -31,9 +30,6 @@ from pyshardy.results.closed_over import closed_over
 from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.results.stopwatch import Seconds, Stopwatch
 from pyshardy.transforms.context import PassContext, Traced
-
-if TYPE_CHECKING:
-    from pyshardy.results.edit_base import EditState
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class ShardedProgram:
         completes_sums: Whether it has collectives that complete sums; they are marked.
         runs: The results of propagation, with the nodes that their numbers refer to; these differ from `root`, and
             later passes change them.
-        edited_from: The program of which this is an edit, with the edits; None if this is not an edit.
+        edited_from: What further edits start from, an `EditState`, if this is an edit; else None.
         dumps: The directory for its dumps, beside that of the options; empty if there is none.
     """
 
@@ -103,20 +99,13 @@ class ShardedProgram:
     passes: Seconds
     completes_sums: bool = False
     runs: tuple[Traced, ...] = ()
-    edited_from: EditState | None = None
+    edited_from: object = None
     dumps: str = ""
 
     @cached_property
     def interface(self) -> Interface:
         """The inputs, outputs and meshes of the whole program."""
         return Interface.of(self.root)
-
-    @cached_property
-    def editing(self) -> EditState:
-        """The start of all edits of this program."""
-        from pyshardy.results.edit_base import first_state
-
-        return self.edited_from or first_state(self)
 
     @cached_property
     def inspected(self) -> bool:
@@ -229,7 +218,7 @@ def propagate_in_place(imported: Imported, dump_directory: str = "") -> PassCont
 
 
 def finish_sharding(
-    imported: Imported, dump_directory: str = "", edited_from: EditState | None = None
+    imported: Imported, dump_directory: str = "", edited_from: object = None
 ) -> tuple[ShardedProgram, Op]:
     """Propagate through a prepared program; its nodes must not be used afterwards."""
     module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics

@@ -20,12 +20,12 @@ from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import Summary, TensorRow, Undivided
 
 if TYPE_CHECKING:
-    from pyshardy.results.propagation import Propagation
+    from pyshardy.results.program_result import ProgramResult
 
 _ByPosition = dict[int, TensorSharding | None]
 
 
-def summarize(propagation: Propagation) -> Summary:
+def summarize(propagation: ProgramResult) -> Summary:
     """The summary of a propagated program."""
     sharded = replicated = 0
     for op in walk(propagation.module.root):
@@ -66,7 +66,7 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
             yield f"{side} {row.name} is split less than annotated: {sharding} divides {shape} evenly"
 
 
-def _at_borders(propagation: Propagation) -> tuple[_ByPosition, _ByPosition]:
+def _at_borders(propagation: ProgramResult) -> tuple[_ByPosition, _ByPosition]:
     """The shardings that propagation gave to inputs and outputs, before these got even shards, by position."""
     if not propagation.sharded.runs:
         return {}, {}

@@ -1,29 +1,15 @@
-"""Choosing an engine, compiling a program for it, and checking memory."""
+"""Compiles a result for an engine and runs it, where its memory suffices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pyshardy.core.options import enum_value
+from pyshardy.runtime.engine import Engine
 
 if TYPE_CHECKING:
     from pyshardy.results.program_result import ProgramResult
     from pyshardy.runtime.executable import Executable
-
-
-class Engine(Enum):
-    """Runs a program: the per-device program on JAX's devices, XLA's own partitioner, or an interpreter."""
-
-    LOCAL = "local"
-    XLA = "xla"
-    INTERPRETER = "interpreter"
-
-
-def as_engine(engine: Engine | str | None, default: Engine) -> Engine:
-    """An engine by its name; raises `UsageError` for an unknown name."""
-    return default if engine is None else enum_value(Engine, engine, "running a program", "the engine ")
 
 
 def run_on(
