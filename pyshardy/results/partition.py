@@ -16,7 +16,7 @@ from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.traffic import collectives_of
+from pyshardy.ir.traffic import collectives_of, traffic_by_compiler
 from pyshardy.passes.base import Pass
 from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_info
 from pyshardy.passes.flow import partition_ending
@@ -33,7 +33,6 @@ from pyshardy.results.program_result import PerDevice
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
-from pyshardy.results.traffic import traffic_by_compiler
 from pyshardy.results.verbs import Result
 from pyshardy.runtime.engine import Engine
 from pyshardy.transforms.reshards.survey import distinct_shardings

@@ -45,8 +45,7 @@ def _key(engine: Engine, devices: Sequence[Any] | None) -> Any:
 
 def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequence[Any] | None, engine: Engine) -> None:
     """Raise an error before the first run of a program whose virtual devices need more memory than this machine has."""
-    from pyshardy.runtime.devices import devices_in_memory
-    from pyshardy.runtime.memory import check_memory, placed_bytes
+    from pyshardy.runtime.memory import check_memory, devices_in_memory, placed_bytes
 
     count = program.device_count
     here = count if engine is Engine.INTERPRETER else devices_in_memory(devices, count)

@@ -18,12 +18,12 @@ from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.source_values import SourceValue, constrained, source_values
+from pyshardy.ir.traffic import traffic_by_compiler
 from pyshardy.report.replications import Replication
 from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.reshard.detours import detours
 from pyshardy.results.compiled import replications_of
 from pyshardy.results.program_result import PerDevice
-from pyshardy.results.traffic import traffic_by_compiler
 from pyshardy.source.places import format_place, user_place
 
 _CONSTRAINT = "sdy.sharding_constraint"

@@ -39,8 +39,7 @@ from pyshardy.searching.planning.known import Known
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
-from pyshardy.searching.program.search_problem import problem_of
-from pyshardy.searching.program.search_program import mesh_to_search
+from pyshardy.searching.program.search_program import mesh_to_search, problem_of
 from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
