@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
 from pyshardy.api.load import load
-from pyshardy.cli.arguments import MOST_DEVICES
+from pyshardy.cli.arguments import MOST_EXAMPLE_DEVICES
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
@@ -90,11 +90,11 @@ def provide_devices(count: int) -> None:
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if _DEVICE_FLAG not in flags:
-        if count > MOST_DEVICES:
+        if count > MOST_EXAMPLE_DEVICES:
             raise UsageError(
                 "providing virtual CPU devices",
                 got=f"a program for {count}",
-                needed=f"at most {MOST_DEVICES}",
+                needed=f"at most {MOST_EXAMPLE_DEVICES}",
                 hint="pyshardy partition and pyshardy show, which need no devices",
             )
         if "pyshardy.ir.hlo" in sys.modules and sys.modules["pyshardy.ir.hlo"].has_converted():

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.cli.arguments import MOST_DEVICES
+from pyshardy.cli.arguments import MOST_EXAMPLE_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import load_source, naming
 from pyshardy.cli.progress import stage
@@ -76,7 +76,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     with stage(f"reading {arguments.source}"):
         module = load_source(arguments)
     count = arguments.devices or device_count(module_meshes(module.root))
-    provide_devices(min(count, MOST_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
+    provide_devices(min(count, MOST_EXAMPLE_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
     from pyshardy.runtime.input_uses import input_uses
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 

@@ -14,11 +14,11 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.explain.draw_svg import svg
-from pyshardy.explain.draw_text import coloured_text, plain_text, renderable
-from pyshardy.explain.panels import Block, Panels, Range
+from pyshardy.explain.draw_text import coloured_text, drawing_text, renderable
+from pyshardy.explain.panels import Panels, Range, ShardBlock
 
 _DOING = "drawing a sharding"
-MOST_DEVICES = 64
+MOST_DRAWN_DEVICES = 64
 MOST_DIMS = 3
 
 
@@ -36,7 +36,7 @@ class Drawing:
         blocks: The same.
     """
 
-    def __init__(self, title: str, shape: tuple[int, ...], blocks: Sequence[Block]) -> None:
+    def __init__(self, title: str, shape: tuple[int, ...], blocks: Sequence[ShardBlock]) -> None:
         self.title = title
         self.shape = shape
         self.blocks = tuple(blocks)
@@ -46,17 +46,17 @@ class Drawing:
         """The rows of blocks of every layer: one layer, or one per range of the first of three dimensions."""
         return list(self._panels())
 
-    def _panels(self) -> Iterator[tuple[Range | None, list[list[Block]]]]:
+    def _panels(self) -> Iterator[tuple[Range | None, list[list[ShardBlock]]]]:
         depths = dict.fromkeys(block.ranges[:-2] for block in self.blocks)
         for depth in depths:
             flat = [block for block in self.blocks if block.ranges[:-2] == depth]
-            rows: dict[tuple[Range, ...], list[Block]] = {}
+            rows: dict[tuple[Range, ...], list[ShardBlock]] = {}
             for block in flat:
                 rows.setdefault(block.ranges[len(depth) : -1], []).append(block)
             yield (depth[0] if depth else None), list(rows.values())
 
     def __str__(self) -> str:
-        return plain_text(self.title, self.panels)
+        return drawing_text(self.title, self.panels)
 
     def __repr__(self) -> str:
         return coloured_text(self.title, self.panels) if sys.stdout.isatty() else str(self)
@@ -113,13 +113,13 @@ def draw(sharding: Any, shape: Sequence[int] | str, mesh: Mesh | None = None) ->
         title, held = _of_jax(sharding, sizes)
     else:
         raise UsageError(_DOING, got=named_type(sharding), needed="a TensorSharding, or a sharding of JAX")
-    if len(held) > MOST_DEVICES:
-        raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DEVICES}")
+    if len(held) > MOST_DRAWN_DEVICES:
+        raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DRAWN_DEVICES}")
     by_block: dict[tuple[Range, ...], list[int]] = {}
     for device, ranges in held.items():
         if all(start < stop for start, stop in ranges):  # a device may have only padding
             by_block.setdefault(ranges, []).append(device)
-    blocks = [Block(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
+    blocks = [ShardBlock(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
     return Drawing(f"shape {list(sizes)}, sharding {title}", sizes, blocks)
 
 
@@ -139,8 +139,8 @@ def _of_tensor(
         )
     if sharding.rank != len(shape):
         raise UsageError(_DOING, got=f"{sharding} for the shape {shape}", needed=f"{len(shape)} dimensions in both")
-    if mesh.size > MOST_DEVICES:
-        raise UsageError(_DOING, got=f"{mesh.size} devices", needed=f"at most {MOST_DEVICES}")
+    if mesh.size > MOST_DRAWN_DEVICES:
+        raise UsageError(_DOING, got=f"{mesh.size} devices", needed=f"at most {MOST_DRAWN_DEVICES}")
     boxes = device_boxes(sharding, mesh, shape)
     title = "[" + ", ".join("{" + ", ".join(map(str, axes)) + "}" for axes in sharding.dim_axes) + "]"
     return title, {device: tuple(zip(box.starts, box.stops)) for device, box in boxes.items()}

@@ -9,7 +9,7 @@ from pyshardy.explain.draw_text import colour_of
 from pyshardy.explain.panels import Panels
 
 if TYPE_CHECKING:
-    from pyshardy.explain.panels import Block, Range
+    from pyshardy.explain.panels import Range, ShardBlock
 
 _WIDTH, _HEIGHT = 420, 220
 """The largest picture of a layer, in pixels."""
@@ -76,7 +76,7 @@ def picture(title: str, panels: Panels) -> Picture:
     return Picture(width, y + row_height + 8, tuple(texts), tuple(rectangles))
 
 
-def _panel(depth: Range | None, rows: list[list[Block]], layer: int) -> _Panel:
+def _panel(depth: Range | None, rows: list[list[ShardBlock]], layer: int) -> _Panel:
     labels = [f"{start}:{stop}" for row in rows for start, stop in row[0].ranges[-2:-1]]
     left = max(_LEFT, *[len(label) * _CHARACTER + 14 for label in labels]) if labels else _LEFT
     most = (_WIDTH, _HEIGHT) if depth is None else (_WIDTH / 2, _HEIGHT / 2)
@@ -108,11 +108,11 @@ def svg(title: str, panels: Panels) -> str:
     return f"{head} {style}><title>{escape(title)}</title>{''.join(parts)}</svg>"
 
 
-def _vertical(block: Block) -> Range:
+def _vertical(block: ShardBlock) -> Range:
     return block.ranges[-2] if len(block.ranges) > 1 else (0, 1)
 
 
-def _label_width(rows: list[list[Block]]) -> float:
+def _label_width(rows: list[list[ShardBlock]]) -> float:
     longest = max(len(block.label) for row in rows for block in row)
     return max(_LEAST, longest * _CHARACTER + 10)
 
@@ -125,7 +125,7 @@ def _sides(ranges: list[Range], most: float, least: float) -> list[float]:
     return [max(least, most * (stop - start) / total) for start, stop in ranges]
 
 
-def _heads(row: list[Block], widths: list[float], left: float, top: float) -> list[Text]:
+def _heads(row: list[ShardBlock], widths: list[float], left: float, top: float) -> list[Text]:
     parts, x = [], left
     for block, width in zip(row, widths):
         start, stop = block.ranges[-1]
@@ -134,7 +134,7 @@ def _heads(row: list[Block], widths: list[float], left: float, top: float) -> li
     return parts
 
 
-def _place(block: Block) -> str:
+def _place(block: ShardBlock) -> str:
     return "[" + ", ".join(f"{start}:{stop}" for start, stop in block.ranges) + "]"
 
 

@@ -10,7 +10,7 @@ from pyshardy.explain.panels import Panels
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from pyshardy.explain.panels import Block, Range
+    from pyshardy.explain.panels import Range, ShardBlock
 
 COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
 """Colours of blocks; white text is readable on all of them."""
@@ -26,7 +26,7 @@ def colour_of(row: int, column: int, columns: int, layer: int = 0, rows: int = 1
     return COLOURS[(place + (row if columns % len(COLOURS) == 0 else 0)) % len(COLOURS)]
 
 
-def plain_text(title: str, panels: Panels) -> str:
+def drawing_text(title: str, panels: Panels) -> str:
     """The drawing without colours."""
     return str(renderable(title, panels, has_colour=False).plain)
 
@@ -61,7 +61,7 @@ def _range(one: Range) -> str:
     return f"{one[0]}:{one[1]}"
 
 
-def _panel(text: Any, rows: list[list[Block]], layer: int, has_colour: bool) -> None:
+def _panel(text: Any, rows: list[list[ShardBlock]], layer: int, has_colour: bool) -> None:
     heads = [_range(block.ranges[-1]) for block in rows[0]]
     sides = [_range(row[0].ranges[-2]) if len(row[0].ranges) > 1 else "" for row in rows]
     width = max(len(one) for one in (*heads, *(block.label for row in rows for block in row)))

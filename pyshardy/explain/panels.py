@@ -11,7 +11,7 @@ _FEW = 8
 """The most devices of a block to list one by one."""
 
 
-class Block(NamedTuple):
+class ShardBlock(NamedTuple):
     """A block of a tensor, with its devices.
 
     Attributes:
@@ -26,7 +26,7 @@ class Block(NamedTuple):
     def label(self) -> str:
         """The list of devices, with long runs abbreviated.
 
-        >>> Block(((0, 4),), (0, 1, 4)).label, Block(((0, 4),), tuple(range(32))).label
+        >>> ShardBlock(((0, 4),), (0, 1, 4)).label, ShardBlock(((0, 4),), tuple(range(32))).label
         ('0,1,4', '0-31')
         """
         if len(self.devices) <= _FEW:
@@ -40,5 +40,5 @@ class Block(NamedTuple):
         return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in parts)
 
 
-Panels = Sequence[tuple[Range | None, list[list[Block]]]]
+Panels = Sequence[tuple[Range | None, list[list[ShardBlock]]]]
 """The rows of blocks of every layer, and its range of the first of three dimensions; one layer without a range."""

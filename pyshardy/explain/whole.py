@@ -17,7 +17,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.errors import InvalidShardingError
-from pyshardy.explain.history import GIVEN, History
+from pyshardy.explain.history import GIVEN_STEP, History
 from pyshardy.explain.reason import Level, Reason, ReasonKind
 from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import project
@@ -261,6 +261,6 @@ class _Visit:
     def _arrival(self, place: tuple[int, int], axis: AxisRef) -> Step | None:
         """The step that propagated an axis to a value; None if it was given there."""
         for one in self.history.placements.get(place[0], ()):
-            if one.dim == place[1] and one.axis.overlaps(axis) and one.step > GIVEN:
+            if one.dim == place[1] and one.axis.overlaps(axis) and one.step > GIVEN_STEP:
                 return self.history.subject.steps[one.step]
         return None

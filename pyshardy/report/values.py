@@ -26,7 +26,7 @@ _BRACKETS = re.compile(r"\[\s*(['\"]?)(.*?)\1\s*\]")
 _MOST_NEAR = 5
 _LOOKING = "looking for values"
 _NAMED = "the path of an input or output, FILE:LINE, a name scope, a function or an op"
-Meshes = tuple[tuple[str, Mesh], ...]
+NamedMeshes = tuple[tuple[str, Mesh], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class Values(Sequence[ValueRow]):
     """
 
     title: str
-    meshes: Meshes
+    meshes: NamedMeshes
     rows: tuple[ValueRow, ...]
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ from pyshardy.report.page.render import PageFormat
 if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
-    from pyshardy.report.page.material import Material
+    from pyshardy.report.page.material import PageInput
     from pyshardy.results.program_result import PerDevice, ProgramResult
 
 MOST_HINTS = 3
@@ -86,9 +86,9 @@ def describe_result(
         return describe(replace(_material(result, hints, name, figures or {}), diagnosis=diagnosis))
 
 
-def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> Material:
+def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:
     from pyshardy.explain.collectives import explain_collectives
-    from pyshardy.report.page.material import Material
+    from pyshardy.report.page.material import PageInput
 
     propagated, part = result.propagated, result.per_device
     why = propagated.why
@@ -97,7 +97,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
     if part.answer is not None:  # the overview names who speaks, and what it gathers whole
         figures = {"as compiled by": str(part.answer), **figures}
         summary = replace(summary, warnings=(*dict.fromkeys(map(str, part.replications)), *summary.warnings))
-    return Material(
+    return PageInput(
         source=name,
         summary=summary,
         why=why,

@@ -33,7 +33,7 @@ from pyshardy.transforms.context import PassContext, Traced
 
 
 @dataclass(frozen=True, slots=True)
-class Annotations:
+class GivenShardings:
     """The shardings that the user gave to the inputs and outputs of a program.
 
     Attributes:
@@ -56,7 +56,7 @@ class Annotations:
         return inputs, outputs
 
     @classmethod
-    def of(cls, root: Op) -> Annotations:
+    def of(cls, root: Op) -> GivenShardings:
         """The annotations of a module; none if it has no main function with a body."""
         try:
             main = entry_function(root)
@@ -91,7 +91,7 @@ class ShardedProgram:
     before: Module
     options: PropagateOptions
     applied: PropagateOptions
-    annotations: Annotations
+    annotations: GivenShardings
     root: Op
     propagated: tuple[Propagated, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -142,7 +142,7 @@ class Imported:
     module: Module
     options: PropagateOptions
     applied: PropagateOptions
-    annotations: Annotations
+    annotations: GivenShardings
     root: Op
     context: PassContext | None
     diagnostics: Diagnostics
@@ -192,7 +192,7 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
     diagnostics = Diagnostics(list(closed_over(module.root)))
     with pause_gc():
         with watch.stage("read"), module.context:
-            annotations = Annotations.of(module.root)
+            annotations = GivenShardings.of(module.root)
             root = program_root(module, options)
             if not options.user_priorities:
                 transform_shardings(root, TensorSharding.without_priorities)

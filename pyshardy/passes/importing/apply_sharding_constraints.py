@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held, source_uses
-from pyshardy.ir.edge_tensors import view_of
+from pyshardy.ir.edge_tensors import manual_view_of
 from pyshardy.ir.functions import RULE, functions, is_declaration, main_function, result_sharding, return_op
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.numbering import Numbering
@@ -160,7 +160,7 @@ def outline(root: Op) -> tuple[Program, list[Value | FunctionResultPlace]]:
     numbers, ops = numbering.value_numbers, numbering.op_numbers
 
     def node(op: Op) -> OpNode:
-        view = view_of(op) if op.name == EDGE else None
+        view = manual_view_of(op) if op.name == EDGE else None
         uses = source_uses(op.operands[0]) if view is not None else []
         sources = [number(holder_of(user.operands[index])) for user, index in uses]
         operands, results = (tuple(numbers[value] for value in values) for values in (op.operands, op.results))

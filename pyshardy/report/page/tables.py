@@ -10,7 +10,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.explain.draw import MOST_DEVICES, MOST_DIMS, draw
+from pyshardy.explain.draw import MOST_DIMS, MOST_DRAWN_DEVICES, draw
 from pyshardy.explain.draw_svg import picture
 from pyshardy.report.page.interned import ItemTable
 from pyshardy.report.specs import format_sharding
@@ -117,7 +117,7 @@ def drawn(sharding: TensorSharding, shape: tuple[int, ...], mesh: Mesh) -> dict[
     dims = list(range(len(shape)))
     if len(dims) > MOST_DIMS:
         dims = [dim for dim in dims if sharding.dims[dim].axes] or dims[-2:]
-    if not 1 <= len(dims) <= MOST_DIMS or mesh.size > MOST_DEVICES or min(shape) < 1:
+    if not 1 <= len(dims) <= MOST_DIMS or mesh.size > MOST_DRAWN_DEVICES or min(shape) < 1:
         return None
     part = TensorSharding(mesh, [sharding.dims[dim] for dim in dims])
     drawing = draw(part, [shape[dim] for dim in dims])
