@@ -274,5 +274,5 @@ def test_an_interruption_is_no_traceback(cli: Cli, monkeypatch: pytest.MonkeyPat
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyshardy.api.propagate", interrupt)
+    monkeypatch.setattr("pyshardy.api.propagate.propagate", interrupt)
     assert cli("show", MLP) == Outcome(130, "", "interrupted\n")
