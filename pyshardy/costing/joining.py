@@ -162,4 +162,4 @@ def _merged(kernels: Sequence[Kernel]) -> Kernel:
     )
     reads = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads))
     waits = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits))
-    return Kernel((op,), reads, writes, frozenset(), waits=waits)
+    return Kernel((op,), reads, writes, frozenset().union(*(kernel.in_place for kernel in kernels)), waits=waits)
