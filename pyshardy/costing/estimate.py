@@ -9,7 +9,7 @@ from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import Counted, count_kernels
-from pyshardy.costing.donation import donation_note
+from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.launches import Launches
@@ -95,6 +95,8 @@ class Estimate:
         model_utilization: The same for the products of the model alone, without what `jax.checkpoint` computes again.
         collectives: The collectives by kind, axes and line, the longest first.
         memory: The peak memory of a device.
+        donation_saves_bytes: How much lower the peak is if results take the place of arguments of their types; 0 if
+            anything is donated.
         memory_limit_bytes: The memory that a device has.
         unknown_ops: The names of ops without a price, and how often they run; for custom calls those of their kernels.
         custom_calls: The custom calls by kernel, the longest first, with and without a price.
@@ -120,6 +122,7 @@ class Estimate:
     model_utilization: float
     collectives: tuple[CollectiveCost, ...]
     memory: Peak
+    donation_saves_bytes: int
     memory_limit_bytes: float
     unknown_ops: tuple[tuple[str, int], ...]
     custom_calls: tuple[CustomCallCost, ...]
@@ -169,6 +172,8 @@ def estimate(launches: Launches) -> Estimate:
     hardware = topology.hardware
     scheduler = launches.scheduler()
     totals = scheduler.block(block)
+    memory = find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel)
+    saved = memory.bytes - _donated_peak(launches, memory.bytes)
     counted = count_kernels(block)
     waiting = totals.seconds * straggling(counted, topology)
     step = totals.seconds + waiting
@@ -191,13 +196,34 @@ def estimate(launches: Launches) -> Estimate:
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, launches.seconds_of, topology),
-        memory=find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel),
+        memory=memory,
+        donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, launches.model),
-        notes=(*totals.notes, *filter(None, [donation_note(program), _dispatch_note(step, hardware)])),
+        notes=(
+            *totals.notes,
+            *filter(None, [donation_note(program, memory.bytes, saved), _dispatch_note(step, hardware)]),
+        ),
     )
+
+
+def _donated_peak(launches: Launches, peak: int) -> int:
+    """The peak memory with everything donated that can be."""
+    program = launches.program
+    if not donatable_bytes(program):
+        return peak
+    donated = replace(program, inputs=donated_inputs(program))
+    found = find_peak(
+        donated,
+        launches.flat,
+        launches.compiler,
+        with_live=False,
+        block=launches.block,
+        seconds_of=launches.scheduler().kernel,
+    )
+    return min(peak, found.bytes)
 
 
 def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:

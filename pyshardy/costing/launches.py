@@ -19,6 +19,7 @@ from pyshardy.costing.program import Program, Traffic
 from pyshardy.costing.reduce_scatters import with_reduce_scatters
 from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
+from pyshardy.costing.stacks import with_whole_stacks
 from pyshardy.costing.topology import Topology
 
 
@@ -66,7 +67,7 @@ def launches_of(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_reduce_scatters(with_added_partial_sums(with_aliases(program)))
+    program = with_reduce_scatters(with_added_partial_sums(with_whole_stacks(with_aliases(program))))
     if compiler.narrows:
         program = with_narrow_collectives(program)
     flat = lower(flatten(program, compiler), compiler)
