@@ -91,7 +91,7 @@ class Cost:
         mlp/tanh 7.0 f.py:3
         """
         assert self.launches is not None
-        networks = tuple(network.name for network in self.launches.topology.hardware.networks)
+        networks = (*(network.name for network in self.launches.topology.hardware.networks), "host")
         return chrome_trace(timeline(self.launches), self.estimate, networks)
 
     @cached_property

@@ -87,6 +87,8 @@ class Estimate:
         communication_seconds: The time of all collectives, with waiting for the slowest device.
         exposed_seconds: The part of the step in which no kernel runs.
         waiting_seconds: The part of the communication that waits for the slowest of many slices or nodes.
+        host_seconds: The time of all copies to and from the memory of the host.
+        host_bytes: The bytes that they copy.
         compute_by_bound: The seconds of kernels by what limits them.
         flops_per_device: The floating-point operations of one device.
         transcendentals_per_device: The evaluations of functions such as the exponential on one device.
@@ -114,6 +116,8 @@ class Estimate:
     communication_seconds: float
     exposed_seconds: float
     waiting_seconds: float
+    host_seconds: float
+    host_bytes: int
     compute_by_bound: tuple[tuple[str, float], ...]
     flops_per_device: float
     transcendentals_per_device: float
@@ -189,6 +193,8 @@ def estimate(launches: Launches) -> Estimate:
         communication_seconds=totals.communication_seconds + waiting,
         exposed_seconds=max(0.0, totals.seconds + waiting - totals.compute_seconds),
         waiting_seconds=waiting,
+        host_seconds=totals.host_seconds,
+        host_bytes=round(totals.host_bytes),
         compute_by_bound=tuple((bound.value, totals.by_bound[bound]) for bound in Bound if bound in totals.by_bound),
         flops_per_device=totals.flops,
         transcendentals_per_device=totals.transcendentals,
@@ -319,6 +325,7 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
     """The assumption that the step time depends on most."""
     hardware = topology.hardware
     exposed = max(0.0, totals.seconds - totals.compute_seconds)
+    copied = min(exposed, totals.host_seconds)
     if any("rounds" in note for note in totals.notes):
         return "loops with an unknown number of rounds run once"
     shares: Mapping[str, float] = {
@@ -327,6 +334,7 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
             Bound.MEMORY, 0.0
         ),
         f"a kernel takes at least {hardware.kernel_floor_s * 1e6:g} us": totals.by_bound.get(Bound.FLOOR, 0.0),
-        f"collectives take as long as the {model.value} model says": exposed,
+        "copies to the host take as long as the link's data sheet says": copied,
+        f"collectives take as long as the {model.value} model says": exposed - copied,
     }
     return max(shares.items(), key=lambda pair: pair[1])[0]

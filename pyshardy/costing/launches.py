@@ -11,6 +11,7 @@ from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
+from pyshardy.costing.host_memory import HOST_COPIES, host_copy_seconds, with_host_memory
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.narrowing import with_narrow_collectives
@@ -49,7 +50,12 @@ class Launches(NamedTuple):
 
     def scheduler(self) -> Scheduler:
         """What puts the kernels on streams."""
-        return Scheduler(self.roofline, self.seconds_of, lambda one: network_of(one, self.topology))
+        host = len(self.topology.hardware.networks)
+
+        def stream(traffic: Traffic) -> int:
+            return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
+
+        return Scheduler(self.roofline, self.seconds_of, stream)
 
 
 def launches_of(
@@ -70,12 +76,17 @@ def launches_of(
     program = with_reduce_scatters(with_added_partial_sums(with_whole_stacks(with_aliases(program))))
     if compiler.narrows:
         program = with_narrow_collectives(program)
-    flat = lower(flatten(program, compiler), compiler)
+    flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
     priced: dict[Traffic, float] = {}
 
     def seconds_of(traffic: Traffic) -> float:
         if traffic not in priced:
-            priced[traffic] = collective_seconds(traffic, topology, model)
+            is_copy = traffic.kind in HOST_COPIES
+            priced[traffic] = (
+                host_copy_seconds(traffic, topology.hardware)
+                if is_copy
+                else collective_seconds(traffic, topology, model)
+            )
         return priced[traffic]
 
     roofline = Roofline(topology.hardware, flat.tensors)

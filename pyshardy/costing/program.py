@@ -187,11 +187,13 @@ class Input(NamedTuple):
         name: The path in the user's program, such as "params['w']".
         alias: The result that reuses its memory; None if there is none.
         is_donated: Whether any result may reuse its memory.
+        is_on_host: Whether it is in the memory of the host.
     """
 
     name: str
     alias: int | None = None
     is_donated: bool = False
+    is_on_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ _WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
 _RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops whose only region runs as if it stood in place of the op."""
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
+_MEMORY_KIND, _HOST = "mhlo.memory_kind", "host"
+"""The memory of an argument; that of the host is "pinned_host" or "unpinned_host"."""
 _EXTRA = {
     "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
     "stablehlo.constant": (),
@@ -386,6 +388,7 @@ def input_of(main: Node, arg: Value) -> Input:
         argument_name(arg.location, arg.index),
         None if alias is None else int(getattr(alias, "value", alias)),
         alias is not None or _DONOR in attrs,
+        _HOST in str(attrs.get(_MEMORY_KIND, "")),
     )
 
 

@@ -169,8 +169,10 @@ def _times(found: Estimate) -> Table:
         ("kernels", format_duration(found.compute_seconds)),
         *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),
         ("collectives", format_duration(found.communication_seconds)),
-        ("  not hidden behind kernels", format_duration(found.exposed_seconds)),
     ]
+    if found.host_bytes:
+        rows.append((f"{format_bytes(found.host_bytes)} to and from the host", format_duration(found.host_seconds)))
+    rows.append(("  not hidden behind kernels", format_duration(found.exposed_seconds)))
     if found.waiting_seconds:
         rows.append(("  waiting for the slowest device", format_duration(found.waiting_seconds)))
     rows += [
