@@ -40,9 +40,9 @@ class Tensor:
         return 0 if self.shape is None or -1 in self.shape else prod(self.shape)
 
 
-KERNEL_NAME, KERNEL_COST = "kernel_name", "kernel_cost"
+KERNEL_NAME, KERNEL_COST, KERNEL_CAUSAL = "kernel_name", "kernel_cost", "kernel_causal"
 """Facts of custom calls: the name of the kernel; its operations, evaluations of functions and bytes, as its author
-states them."""
+states them; whether a causal mask halves its products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

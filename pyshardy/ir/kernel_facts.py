@@ -13,12 +13,14 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from pyshardy.costing.host_memory import PLACEMENT
-from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME
+from pyshardy.costing.program import KERNEL_CAUSAL, KERNEL_COST, KERNEL_NAME
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.strings import check_names, string_of
 
 _CONFIG = "backend_config"
 _STATED = re.compile(r'"cost_estimate": ?(\{[^{}]*\})')
+_CAUSAL = re.compile(r'"mask_type": ?"(?:PADDING_)?CAUSAL"')
+"""How a call of cuDNN says that later positions are not read."""
 _STATED_JSON = "cost_estimate_json"
 _PLACE = "_xla_buffer_placement"
 _MOVES = {"MoveToHost": "host", "MoveToDevice": "device"}
@@ -42,8 +44,11 @@ def kernel_facts(op: Op) -> Iterator[tuple[str, Any]]:
         name = name or (string_of(config["name"]) if "name" in config else None)
         stated = string_of(config[_STATED_JSON]) if _STATED_JSON in config else None
     elif isinstance(config, ir.StringAttr):
-        match = _STATED.search(string_of(config) or "")
+        text = string_of(config) or ""
+        match = _STATED.search(text)
         stated = None if match is None else match[1]
+        if _CAUSAL.search(text):
+            yield KERNEL_CAUSAL, True
     if name:
         yield KERNEL_NAME, name
     cost = None if stated is None else stated_cost(stated)
