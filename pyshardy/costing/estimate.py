@@ -12,6 +12,7 @@ from pyshardy.costing.counting import Counted, count_kernels
 from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
+from pyshardy.costing.known_errors import KnownError, known_error
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Op, SourceLine, Traffic
@@ -21,8 +22,6 @@ from pyshardy.costing.topology import Topology
 
 _AGAIN = "rematted_computation"
 """In the name of an op that `jax.checkpoint` computes again."""
-MEMORY_ERROR = 0.2
-"""The error of the peak beside what compilers for H100 and v5e need for most steps; docs/cost.md has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +99,7 @@ class Estimate:
         donation_saves_bytes: How much lower the peak is if results take the place of arguments of their types; 0 if
             anything is donated.
         memory_limit_bytes: The memory that a device has.
+        memory_error: How far such estimates were from what compilers needed.
         unknown_ops: The names of ops without a price, and how often they run; for custom calls those of their kernels.
         custom_calls: The custom calls by kernel, the longest first, with and without a price.
         assumption: The assumption that matters most.
@@ -128,6 +128,7 @@ class Estimate:
     memory: Peak
     donation_saves_bytes: int
     memory_limit_bytes: float
+    memory_error: KnownError
     unknown_ops: tuple[tuple[str, int], ...]
     custom_calls: tuple[CustomCallCost, ...]
     assumption: str
@@ -135,8 +136,9 @@ class Estimate:
 
     @property
     def is_close(self) -> bool:
-        """Whether the peak is so near the limit that the estimate may be wrong about `fits`."""
-        return abs(self.memory.bytes / self.memory_limit_bytes - 1) <= MEMORY_ERROR
+        """Whether the limit is among what nine of ten steps with this estimate need: the estimate cannot tell."""
+        low, high = self.memory_error.range(self.memory.bytes)
+        return low <= self.memory_limit_bytes <= high
 
     @property
     def fits(self) -> bool:
@@ -166,11 +168,12 @@ class Estimate:
         }
 
 
-def estimate(launches: Launches) -> Estimate:
+def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
     """Estimate the cost of one run of a program.
 
     Args:
         launches: The kernels of the program.
+        is_compilers: Whether a compiler partitioned it.
     """
     program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
@@ -205,6 +208,7 @@ def estimate(launches: Launches) -> Estimate:
         memory=memory,
         donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
+        memory_error=known_error(hardware, is_compilers),
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, launches.model),

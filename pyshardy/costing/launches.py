@@ -14,6 +14,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.host_memory import HOST_COPIES, host_copy_seconds, with_host_memory
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.lowering import lower
+from pyshardy.costing.moved_sums import with_moved_sums
 from pyshardy.costing.narrowing import with_narrow_collectives
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.program import Program, Traffic
@@ -73,7 +74,8 @@ def launches_of(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_reduce_scatters(with_added_partial_sums(with_whole_stacks(with_aliases(program))))
+    program = with_added_partial_sums(with_whole_stacks(with_aliases(program)))
+    program = with_reduce_scatters(with_moved_sums(program))
     if compiler.narrows:
         program = with_narrow_collectives(program)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)

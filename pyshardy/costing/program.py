@@ -66,6 +66,8 @@ class Kind:
         return next((value for found, value in self.facts if found == name), default)
 
 
+PAIRS = "source_target_pairs"
+"""The fact of a permutation: who sends to whom."""
 RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
 
 

@@ -11,6 +11,7 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
+    PAIRS,
     RAGGED_NUMBERS,
     Block,
     Input,
@@ -342,6 +343,8 @@ class CostReader:
             found.append(("body", _body_names(node)))
         elif node.name == CUSTOM_CALL:
             found += kernel_facts(node)
+        elif node.name == "stablehlo.collective_permute":
+            found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
         return tuple(found)
 
     def _unit(self, attr: Any) -> int | None:
