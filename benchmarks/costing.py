@@ -16,8 +16,8 @@ from time import process_time
 from typing import NamedTuple
 
 import pyshardy
-from pyshardy.estimating import with_mesh
 from pyshardy.examples import transformer
+from pyshardy.ir.mesh_sizes import with_mesh
 from pyshardy.ir.module import Module
 
 MESHES = {8: {"data": 4, "model": 2}, 4096: {"data": 512, "model": 8}}

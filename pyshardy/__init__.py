@@ -123,6 +123,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """Make `%%sharding` known, for `%load_ext pyshardy`; IPython calls this."""
-    from pyshardy.notebook import register
+    from pyshardy.watching.notebook import register
 
     register(shell)

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Any
 
-from pyshardy.api import PropagateKeywords, load
+from pyshardy.api.load import load
+from pyshardy.api.lock import check, write_lock
+from pyshardy.api.propagate import PropagateKeywords
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.locking import check, write_lock
 from pyshardy.report.budgets import Budgets
 
 UPDATE = "PYSHARDY_UPDATE_LOCK"

@@ -74,7 +74,7 @@ def test_the_lists_are_sorted_and_every_sample_is_one_of_something_slow() -> Non
 
 
 def test_slow_is_what_is_named_and_what_is_within() -> None:
-    whole, test, parameter = "unit/test_programs.py", "unit/test_jitted.py::test_keys", "unit/reshard/test_moves.py"
+    whole, test, parameter = "unit/test_programs.py", "unit/api/test_jit.py::test_keys", "unit/reshard/test_moves.py"
     assert is_slow(f"{whole}::test_any") and is_slow(test) and is_slow(f"{test}[2]")
     assert is_slow(f"{parameter}::test_the_number_of_rounds_does_not_grow[4096]")
     assert not is_slow(f"{parameter}::test_the_number_of_rounds_does_not_grow[8]")

@@ -89,7 +89,7 @@ def test_files_import_lower_ranks_only() -> None:
         ("core/mesh.py", "import numpy"),
         ("rules/rule.py", "def f():\n    from jaxlib.mlir import ir"),
         ("passes/base.py", "import jax.numpy"),
-        ("passes/base.py", "from pyshardy.api import load"),
+        ("passes/base.py", "from pyshardy.api.partition import load"),
         ("transforms/context.py", "from pyshardy.passes.base import Pass"),
         ("runtime/peers.py", "from jax._src.distributed import global_state"),
         ("frontend/jax_ops.py", "from jax.interpreters import mlir"),

@@ -71,7 +71,8 @@ def parts_of(hint: Any) -> Iterator[Any]:
 
 
 def test_keywords_are_the_options() -> None:
-    from pyshardy.api import PartitionKeywords, PropagateKeywords
+    from pyshardy.api.partition import PartitionKeywords
+    from pyshardy.api.propagate import PropagateKeywords
 
     propagation = [field.name for field in fields(pyshardy.PropagateOptions)]
     partitioning = [field.name for field in fields(pyshardy.PartitionOptions)]
@@ -127,5 +128,5 @@ def test_the_driver_never_imports_jax() -> None:
 
 
 def test_propagate_stays_the_function_after_its_parts_are_imported() -> None:
-    code = "import pyshardy, pyshardy.api, pyshardy.propagation.engine; print(pyshardy.propagate.__module__)"
-    assert run_python(code).strip() == "pyshardy.api"
+    code = "import pyshardy, pyshardy.api.partition, pyshardy.propagation.engine; print(pyshardy.propagate.__module__)"
+    assert run_python(code).strip() == "pyshardy.api.partition"

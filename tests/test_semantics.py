@@ -7,12 +7,12 @@ from pathlib import Path
 import generate
 import pytest
 
-from pyshardy.graph.program import Direction
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.pipeline import run_pipeline
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.schedule import directions
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import FactorKind, Rule

@@ -9,13 +9,13 @@ from functools import partial
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.source import replaced, syntax_tree
 from pyshardy.core.mesh import Mesh
-from pyshardy.frontend.hint_code import CodeEdit, left_out_constraints, shard_maps
 from pyshardy.ir.module import Module
-from pyshardy.report.assignments import read_lines
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff, name_of
-from pyshardy.report.places import SourcePlace
+from pyshardy.results.hints.code import CodeEdit, left_out_constraints, shard_maps
 from pyshardy.results.partition import Partition
+from pyshardy.source.assignments import read_lines
+from pyshardy.source.places import SourcePlace
 
 _CONSTRAIN = "with_sharding_constraint"
 _MOST = 6

@@ -6,15 +6,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import log
 
+from pyshardy.api.cost import cost
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.estimating import cost
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.planning.candidates import LayeredCandidates
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
-from pyshardy.report.places import SourcePlace
+from pyshardy.searching.planning.candidates import LayeredCandidates
+from pyshardy.source.places import SourcePlace
 
 LEAST_GAIN = 0.01
 """The share of time or memory from which on something is a finding."""

@@ -9,7 +9,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyshardy.api import load, partition, propagate
+from pyshardy.api.cost import cost
+from pyshardy.api.load import load
+from pyshardy.api.partition import partition
+from pyshardy.api.propagate import propagate
 from pyshardy.checkup.code import constraint_cures, kernel_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
@@ -20,14 +23,14 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.estimating import Cost, chip_of, collective_model, cost
 from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
-from pyshardy.planning.options import sayer
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
+from pyshardy.results.cost import Cost, chip_of, collective_model
+from pyshardy.results.hints.remedies import Remedy
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.remedies import Remedy
+from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3

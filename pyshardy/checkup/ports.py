@@ -8,9 +8,6 @@ from math import prod
 
 from jaxlib.mlir import ir
 
-from pyshardy.autopartition.constraints import changes
-from pyshardy.autopartition.space import Dims
-from pyshardy.autopartition.ties import head_of, ties_of
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
@@ -20,16 +17,19 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.frontend.annotate import store_annotations
-from pyshardy.frontend.hints import AnnotationEdit, edits_for, spec_text
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import sharding_of
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.report.places import SourcePlace
 from pyshardy.report.rules import without_end
+from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
-from pyshardy.transforms.named_values import sharding_of
+from pyshardy.searching.autopartition.constraints import changes
+from pyshardy.searching.autopartition.space import Dims
+from pyshardy.searching.autopartition.ties import head_of, ties_of
+from pyshardy.source.places import SourcePlace
 
 _DONOR = "jax.buffer_donor"
 _MOST_CONFLICTS = 6

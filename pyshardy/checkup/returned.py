@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyshardy.autopartition.space import Dims
 from pyshardy.checkup.source import FILTER_JIT, JitCall, syntax_tree
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_of, name_of_class
+from pyshardy.searching.autopartition.space import Dims
 
 _NAME = re.compile(r"result((?:\[\d+\]|\['[^']*'\])*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")

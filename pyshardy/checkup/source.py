@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.report.assignments import read_lines
 from pyshardy.report.patch import file_diff, name_of
-from pyshardy.report.places import is_library
+from pyshardy.source.assignments import read_lines
+from pyshardy.source.places import is_library
 
 _JIT, FILTER_JIT = "jit", "filter_jit"
 _OUT = "out_shardings"

@@ -8,21 +8,21 @@ from itertools import zip_longest
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.autopartition.constraints import ConstrainableValue, changes
-from pyshardy.autopartition.space import Dims
 from pyshardy.checkup.cures import Cure
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.explanation import StayedWhole, ValueStory
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.planning.constraining import constrainable_values
+from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import patch
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation
-from pyshardy.transforms.named_values import NamedValue, named_values
+from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
+from pyshardy.searching.autopartition.space import Dims
+from pyshardy.searching.planning.constraining import constrainable_values
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
 """The reasons by which a dimension lacks an axis that something gave it."""

@@ -38,8 +38,8 @@ def checks(load: Callable[[], Module], arguments: argparse.Namespace, options: P
     Raises:
         UsageError: There is no lock, or it cannot be read.
     """
-    from pyshardy.api import propagate
-    from pyshardy.locking import check
+    from pyshardy.api.lock import check
+    from pyshardy.api.propagate import propagate
     from pyshardy.report.lock import load_lock
 
     if arguments.other is None:

@@ -31,8 +31,8 @@ def confirm(module: Module, arguments: argparse.Namespace, options: PropagateOpt
         UsageError: No compiler is named.
         ShardyError: The compiler refuses the program, crashes, or takes too long.
     """
-    from pyshardy.api import propagate
-    from pyshardy.confirming import confirm
+    from pyshardy.api.confirm import confirm
+    from pyshardy.api.propagate import propagate
 
     with naming(arguments.source):
         with stage("partitioning"):

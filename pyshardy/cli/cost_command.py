@@ -39,8 +39,9 @@ def add_hardware_options(parser: argparse.ArgumentParser) -> None:
 
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
     """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
-    from pyshardy.api import propagate
-    from pyshardy.estimating import cost, with_mesh
+    from pyshardy.api.cost import cost
+    from pyshardy.api.propagate import propagate
+    from pyshardy.ir.mesh_sizes import with_mesh
 
     if mesh:
         module = with_mesh(module, parse_sizes(mesh, "--mesh"))
@@ -109,6 +110,6 @@ def write_trace(found: Any, path: str) -> None:
     """
     import json
 
-    from pyshardy.report.files import write_whole
+    from pyshardy.core.files import write_whole
 
     write_whole(path, json.dumps(found.trace(), separators=(",", ":")).encode())

@@ -80,7 +80,7 @@ def _compared(before: Propagation, arguments: argparse.Namespace, options: Propa
 
 
 def _propagated(module: Module, source: str, options: PropagateOptions) -> Propagation:
-    from pyshardy.api import propagate
+    from pyshardy.api.propagate import propagate
 
     with stage("propagating"), naming(source):
         return propagate(module, options)

@@ -29,7 +29,7 @@ def diagnose(module: Module, arguments: argparse.Namespace, options: PropagateOp
         UsageError: The program has no mesh with several devices.
         ShardyError: The program cannot be partitioned.
     """
-    from pyshardy.api import propagate
+    from pyshardy.api.propagate import propagate
     from pyshardy.checkup.doctor import doctor
 
     with naming(arguments.source):

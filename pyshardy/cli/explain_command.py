@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pyshardy.propagation.options import PropagateOptions
     from pyshardy.report.excess import Excess
     from pyshardy.report.replications import Replication
+    from pyshardy.results.hints.remedies import Remedy
     from pyshardy.results.partition import Partition
     from pyshardy.results.program_result import ProgramResult
-    from pyshardy.results.remedies import Remedy
 
 _MOST_EXCESSES = 5
 """The number of lines to name at which a compiler sends more than pyshardy's own partitioner would."""
@@ -42,7 +42,7 @@ def explain(module: Module, arguments: argparse.Namespace, options: PropagateOpt
         if arguments.value is not None:
             raise UsageError("reading the command line", got="a value and --collectives", needed="one of them")
         return _collectives(module, arguments.source, options)
-    from pyshardy.api import propagate
+    from pyshardy.api.propagate import propagate
 
     with stage("propagating"), naming(arguments.source):
         result = propagate(module, options)
@@ -82,7 +82,7 @@ def _excesses(result: Partition) -> tuple[Excess, ...]:
 
 
 def _collectives(module: Module, source: str, options: PropagateOptions) -> tuple[dict[str, Any], str]:
-    from pyshardy.api import partition
+    from pyshardy.api.partition import partition
 
     with stage("partitioning"), naming(source):
         result = partition(module, propagate_options=options)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.core.files import write_whole
 from pyshardy.core.text import quote
 from pyshardy.errors import InvalidModuleError, UsageError
-from pyshardy.report.files import write_whole
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module

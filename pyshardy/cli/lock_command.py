@@ -67,8 +67,8 @@ def locks(
     Raises:
         UsageError: The file is there and holds something else than a lock.
     """
-    from pyshardy.api import propagate
-    from pyshardy.locking import check, known_lock, lock, write_lock
+    from pyshardy.api.lock import check, known_lock, lock, write_lock
+    from pyshardy.api.propagate import propagate
 
     budgets, path = budgets_of(arguments), None if arguments.output == "-" else arguments.output
     known = None if path is None else known_lock(path)

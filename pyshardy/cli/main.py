@@ -41,7 +41,7 @@ from pyshardy.cli.diff_command import take_other
 from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
 from pyshardy.cli.printing import count_lines, print_json, print_tables, print_text, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.report.places import user_code_of
+from pyshardy.source.places import user_code_of
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -199,7 +199,7 @@ def _check(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy.cli.doctor_command import diagnose
-    from pyshardy.report.files import write_whole
+    from pyshardy.core.files import write_whole
 
     found = diagnose(_load(arguments, rest), arguments, propagate_options(arguments))
     if arguments.patch is not None:
@@ -304,8 +304,8 @@ def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from XLA's; the exit status is 1 if any do."""
-    from pyshardy.frontend.decided import compare, dump_shardings
     from pyshardy.frontend.from_dump import is_dump
+    from pyshardy.results.decided import compare, dump_shardings
 
     if arguments.source == EXAMPLE or not is_dump(arguments.source):
         got = "the example" if arguments.source == EXAMPLE else arguments.source

@@ -22,6 +22,7 @@ from pyshardy.cli.opt_command import (
     parse_command,
     passes_text,
 )
+from pyshardy.core.files import write_whole
 from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UnsupportedVersionError, UsageError
 from pyshardy.frontend.from_text import (
     STANDARD_INPUT,
@@ -37,7 +38,6 @@ from pyshardy.ir.locations import THIS_FILE, source_position
 from pyshardy.ir.module import Module
 from pyshardy.ir.readable import check_readable
 from pyshardy.passes.options import format_options
-from pyshardy.report.files import write_whole
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyshardy.cli.files import STANDARD_INPUT, naming
 from pyshardy.cli.progress import stage
+from pyshardy.core.files import write_whole
 from pyshardy.errors import UsageError
-from pyshardy.report.files import write_whole
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
@@ -88,7 +88,8 @@ def _path(arguments: argparse.Namespace) -> str:
 def _partition(module: Module, source: str, options: Any, partitioning: Any) -> Any:
     from dataclasses import replace
 
-    from pyshardy.api import partition, propagate
+    from pyshardy.api.partition import partition
+    from pyshardy.api.propagate import propagate
 
     with stage("propagating"), naming(source):
         propagated = propagate(module, replace(options, trace=True))
@@ -118,7 +119,7 @@ def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:
     """The estimated cost of a run, as texts."""
     if hardware is None:
         return {}
-    from pyshardy.estimating import cost
+    from pyshardy.api.cost import cost
     from pyshardy.report.cost import cost_figures
 
     return cost_figures(cost(result, hardware).estimate)

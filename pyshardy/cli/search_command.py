@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyshardy.cli.cost_command import add_hardware_options, parse_networks, parse_shape, parse_sizes
+from pyshardy.core.files import write_whole
 from pyshardy.core.text import parse_bytes
 from pyshardy.errors import UsageError
-from pyshardy.report.files import write_whole
 
 _READING = "reading the command line"
 
@@ -43,8 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     """The plan for a loaded module, on its mesh, on a mesh of other sizes, or on a new mesh."""
-    from pyshardy.estimating import has_mesh, with_mesh
-    from pyshardy.searching import search
+    from pyshardy.api.search import search
+    from pyshardy.ir.mesh_sizes import has_mesh, with_mesh
 
     if arguments.devices is not None and mesh:
         raise UsageError(_READING, got="--mesh and --devices", needed="one of them")

@@ -199,7 +199,7 @@ class _Speaker:
         self._write(f"{table}\n" * bool(table) + "".join(f"pyshardy: {line}\n" for line in lines), ending)
 
     def _write(self, text: str, ending: Ending | None = None) -> None:
-        from pyshardy.report.files import write_whole
+        from pyshardy.core.files import write_whole
 
         assert self.session is not None
         output = self.arguments.output

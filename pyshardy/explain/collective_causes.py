@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.needs import BORDERS, RESHARD, Need
 from pyshardy.core.text import quote
 from pyshardy.costing.program import RAGGED
 from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
 from pyshardy.explain.names import CONSTRAINT, Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
-from pyshardy.reshard.needs import BORDERS, RESHARD, Need
 from pyshardy.rules.rule import FactorKind
 
 _COLLECTIVES = frozenset(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyshardy.core.scopes import OF_JAX, is_gradient, scope_path, user_scopes
-from pyshardy.explain.cells import file_name
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
+from pyshardy.source.cells import file_name
 
 EDGE = "sdy.data_flow_edge"
 CONSTRAINT = "sdy.sharding_constraint"

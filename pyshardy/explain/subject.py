@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.lists import Lists
-from pyshardy.graph.program import NO_VALUE, OpKind, Program
+from pyshardy.propagation.lists import Lists
 from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.program import NO_VALUE, OpKind, Program
 from pyshardy.propagation.trace import Step
 from pyshardy.rules.rule import Rule
 

@@ -20,7 +20,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.errors import InvalidShardingError
 from pyshardy.explain.history import GIVEN, History
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import project
 from pyshardy.propagation.schedule import ROUNDS, directions
 from pyshardy.propagation.step import StepInput, Strategy, propagate_step

@@ -27,7 +27,7 @@ from pyshardy.explain.origins import Origin, OriginKind, annotation_of, origin_o
 from pyshardy.explain.subject import Subject
 from pyshardy.explain.whole import ReasonKind
 from pyshardy.explain.words import axes_text, dims_text, stayed_whole
-from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT
 from pyshardy.rules.rule import factor_symbol
 

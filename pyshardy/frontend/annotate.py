@@ -10,6 +10,7 @@ from typing import Any
 from warnings import warn
 
 from pyshardy.core.axis_lists import sort_axes
+from pyshardy.core.folding import fold
 from pyshardy.core.jax_values import (
     is_jax_mesh,
     is_named_sharding,
@@ -33,8 +34,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.passes.importing.import_hlo_shardings import read_axes
-from pyshardy.report.folding import fold
-from pyshardy.report.places import is_library
+from pyshardy.source.places import is_library
 
 _DOING = "annotating a module"
 _PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")

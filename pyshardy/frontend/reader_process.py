@@ -12,10 +12,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.from_text import read_module
 from pyshardy.frontend.isolated import error_data
+from pyshardy.ir.bytecode.locations import has_lost_range
 
 
 def main() -> None:

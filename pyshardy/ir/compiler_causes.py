@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.scopes import is_gradient
 from pyshardy.ir.locations import scope_of
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.trip_counts import LOOP
-from pyshardy.reshard.collectives import CollectiveKind
 from pyshardy.rules.properties import PRODUCTS
 
 _MOST_USERS = 64

@@ -49,8 +49,8 @@ from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
-from pyshardy.report.places import user_place
 from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.source.places import user_place
 
 _Known = tuple[tuple[int, int], ...]
 _WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))

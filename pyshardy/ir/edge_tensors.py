@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.graph.program import Direction, ManualView, OpKind
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import EDGE, op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
@@ -16,6 +15,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.op_kinds import OpKinds
 from pyshardy.ir.purity import is_pure
+from pyshardy.propagation.program import Direction, ManualView, OpKind
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule_builder import identity_rule
 

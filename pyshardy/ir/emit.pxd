@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 cimport cython
 
-from pyshardy.bytecode.ops cimport OpWriter
+from pyshardy.ir.bytecode.ops cimport OpWriter
 from pyshardy.ir.blocks cimport Block, Region, Value
 from pyshardy.ir.op cimport Op, id
 from pyshardy.ir.value_type cimport ValueType

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.bytecode.locations import has_lost_range
-from pyshardy.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
-from pyshardy.bytecode.sections import RESOURCE_OFFSETS
-from pyshardy.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Region, Value
+from pyshardy.ir.bytecode.locations import has_lost_range
+from pyshardy.ir.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
+from pyshardy.ir.bytecode.sections import RESOURCE_OFFSETS
+from pyshardy.ir.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
 from pyshardy.ir.op import Op
 from pyshardy.ir.source import Kind, OpPlace, Source

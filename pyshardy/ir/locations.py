@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
+from pyshardy.core.needs import Need
 from pyshardy.core.text import quote, unquote
 from pyshardy.ir.strings import is_utf8, shown
-from pyshardy.reshard.needs import Need
 
 THIS_FILE = "-"
 """MLIR's name for the module that it reads."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.bytecode.locations import has_lost_range
 from pyshardy.ir.context import make_context
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, errors_of

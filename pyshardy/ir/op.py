@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from pyshardy.core.needs import Need
 from pyshardy.ir.attributes import freeze
 from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.locations import read_location
 from pyshardy.ir.source import NeedPlace, OpPlace, Source, location_at
 from pyshardy.ir.value_type import ValueType
-from pyshardy.reshard.needs import Need
 from pyshardy.rules.ops import ops_that
 
 TERMINATORS = ops_that(lambda traits: traits.is_terminator)

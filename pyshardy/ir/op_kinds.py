@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from pyshardy.errors import InvalidRuleError
-from pyshardy.graph.program import Direction, OpKind
 from pyshardy.ir.dataflow import BARRIER
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import TERMINATORS, Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.purity import is_pure
+from pyshardy.propagation.program import Direction, OpKind
 from pyshardy.rules.properties import Priority, is_elementwise, priority_of
 from pyshardy.rules.rule import Rule
 from pyshardy.rules.rule_builder import identity_rule

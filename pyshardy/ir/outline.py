@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pyshardy.graph.program import NO_VALUE, OpKind, OpNode, Program, ValueInfo
 from pyshardy.ir.dataflow import EDGE, source_uses
 from pyshardy.ir.edge_tensors import view_of
 from pyshardy.ir.functions import functions, is_declaration, result_sharding, return_op
@@ -10,6 +9,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.ir.shardings import get_sharding, holder_of, module_meshes
+from pyshardy.propagation.program import NO_VALUE, OpKind, OpNode, Program, ValueInfo
 
 
 def outline(root: Op) -> tuple[Program, list[Value | FunctionResultPlace]]:

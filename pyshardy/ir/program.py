@@ -7,8 +7,6 @@ from array import array
 from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.lists import Lists, zeros
-from pyshardy.graph.program import NO_VALUE, FunctionResult, Program
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.dataflow import EDGES
@@ -22,6 +20,8 @@ from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.purity import is_pure
 from pyshardy.ir.revisits import Revisits
 from pyshardy.ir.shardings import holder_of, module_meshes, stored_sharding
+from pyshardy.propagation.lists import Lists, zeros
+from pyshardy.propagation.program import NO_VALUE, FunctionResult, Program
 
 _COMPARABLE, _SHARDED, _EDGE = 1, 2, 4
 """Bits of an op: name, types and attributes alone decide its kind; it has a sharding; it is a data-flow edge."""

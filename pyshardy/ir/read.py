@@ -9,7 +9,12 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.bytecode.ops import (
+from pyshardy.core.text import quote
+from pyshardy.errors import InvalidModuleError
+from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.blocks import Block, Region, Value, flat_uses
+from pyshardy.ir.bytecode.ops import (
     HAS_OPERANDS,
     HAS_REGIONS,
     HAS_RESULTS,
@@ -19,12 +24,7 @@ from pyshardy.bytecode.ops import (
     OpReader,
     UseOrder,
 )
-from pyshardy.bytecode.sections import IR, VERSION, Bytecode, parse_bytecode
-from pyshardy.core.text import quote
-from pyshardy.errors import InvalidModuleError
-from pyshardy.ir.attributes import NO_ATTRS
-from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.blocks import Block, Region, Value, flat_uses
+from pyshardy.ir.bytecode.sections import IR, VERSION, Bytecode, parse_bytecode
 from pyshardy.ir.diagnostics import Diagnostic, Severity
 from pyshardy.ir.locations import format_location
 from pyshardy.ir.op import Op

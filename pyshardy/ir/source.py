@@ -6,10 +6,10 @@ from array import array
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyshardy.core.needs import Need
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.locations import with_need
 from pyshardy.ir.mlir_ops import MlirOps
-from pyshardy.reshard.needs import Need
 
 if TYPE_CHECKING:
     from pyshardy.ir.value_type import ValueType

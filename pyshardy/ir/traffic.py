@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyshardy.core.collectives import CollectiveKind, sent_by_device
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
+from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
 from pyshardy.ir.dtypes import tensor_bytes
@@ -14,9 +16,7 @@ from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.report.places import user_place
-from pyshardy.report.traffic import CollectiveRow
-from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
+from pyshardy.source.places import user_place
 
 _RAGGED = "stablehlo.custom_call"
 _KINDS = {f"stablehlo.{kind.value}": kind for kind in CollectiveKind} | {_RAGGED: CollectiveKind.RAGGED_ALL_TO_ALL}

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
-from pyshardy.graph.program import Program, is_same_program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import known_bytes
@@ -24,6 +23,7 @@ from pyshardy.ir.strings import shown, string_value
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program, is_same_program
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepError
 from pyshardy.transforms.context import PassContext, Traced

@@ -11,8 +11,8 @@ from math import prod
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size, is_prefix, is_strict_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState
 from pyshardy.rules.rule import Rule
 

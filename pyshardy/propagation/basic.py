@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import is_strict_prefix
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import TensorState
 from pyshardy.rules.rule import Rule
 

@@ -12,7 +12,7 @@ from math import gcd
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import prefix_without_overlaps
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState
 
 _NONE, _BACKWARD, _BOTH = Direction.NONE, Direction.BACKWARD, Direction.BOTH

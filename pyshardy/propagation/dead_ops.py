@@ -6,8 +6,8 @@ Source: docs/semantics/propagation.md#dead-ops
 
 from __future__ import annotations
 
-from pyshardy.graph.program import Program
 from pyshardy.propagation.prepare import count_uses, find_without_single_use
+from pyshardy.propagation.program import Program
 
 LIVE, DEAD, ERASED = 0, 1, 2
 """States of an op; a dead one is not erased yet."""

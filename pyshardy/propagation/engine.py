@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import NO_VALUE, ManualView, Program
 from pyshardy.propagation.dead_ops import DEAD, DeadOps
 from pyshardy.propagation.plans import ALL_ROUNDS, Current, Plan, Plans
 from pyshardy.propagation.prepare import OWNER_AND_USERS, classify_readers, find_other_readers, with_main_results
+from pyshardy.propagation.program import NO_VALUE, ManualView, Program
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.schedule import ROUNDS
 from pyshardy.propagation.step import Strategy, Update

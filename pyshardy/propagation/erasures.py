@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from pyshardy.graph.program import Program
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.trace import ERASED
 

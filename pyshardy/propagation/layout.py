@@ -10,10 +10,10 @@ from itertools import product
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import Program
 from pyshardy.propagation.erasures import Erasures
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step

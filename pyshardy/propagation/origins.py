@@ -10,8 +10,8 @@ from typing import Final
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import NO_VALUE, Program
 from pyshardy.propagation.debug import Edge
+from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.trace import MAIN_RESULT, Step
 
 CONSTRAINT: Final = "sdy.sharding_constraint"

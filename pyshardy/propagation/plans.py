@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import OpKind, Program
+from pyshardy.propagation.program import OpKind, Program
 from pyshardy.propagation.projection import axes_if_same
 from pyshardy.propagation.schedule import ROUNDS, scheduled
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step

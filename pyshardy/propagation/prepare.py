@@ -6,8 +6,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 
-from pyshardy.graph.lists import Lists, zeros
-from pyshardy.graph.program import OpKind, Program
+from pyshardy.propagation.lists import Lists, zeros
+from pyshardy.propagation.program import OpKind, Program
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Shape
 from pyshardy.rules.rule_builder import identity_rule

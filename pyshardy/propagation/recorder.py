@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Program
 from pyshardy.propagation.prepare import with_main_results
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.step import Move, StepInput, explain_step
 from pyshardy.propagation.trace import ERASED, GROUP, MAIN_RESULT, Step
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording, Steps, Visit
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS
 from pyshardy.propagation.trace import Step

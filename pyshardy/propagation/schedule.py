@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pyshardy.core.intern import register_cache
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import FactorKind, Rule
 

@@ -15,9 +15,9 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.aggressive import propagate_aggressive
 from pyshardy.propagation.basic import propagate_basic
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import TensorState, project, unproject
 from pyshardy.rules.rule import Rule
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import NO_VALUE
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.masked_annotations import masked_all, restored
+from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.sharding_store import ShardingStore
 from pyshardy.propagation.trace import ERASED, GROUP

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.graph.program import ManualView
+from pyshardy.propagation.program import ManualView
 
 
 def strip_manual_axes(sharding: TensorSharding, manual_axes: Collection[str]) -> TensorSharding:

@@ -10,12 +10,12 @@ from fnmatch import fnmatchcase
 from pyshardy.core.plain_data import check_fields
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import format_bytes, parse_bytes
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.errors import UsageError
-from pyshardy.explain.cells import file_name
-from pyshardy.report.places import format_place
 from pyshardy.report.replications import Replication
 from pyshardy.report.specs import format_axis
-from pyshardy.report.traffic import CollectiveRow, Traffic
+from pyshardy.source.cells import file_name
+from pyshardy.source.places import format_place
 
 _FORBIDDEN = re.compile(r"(?P<kind>[\w*?-]+)(?:\s+over\s+(?P<axis>\S+))?(?:\s+in\s+(?P<where>.+))?")
 _DOING = "reading a budget"

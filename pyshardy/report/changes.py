@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyshardy.core.folding import fold
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.report.folding import fold
-from pyshardy.report.places import SourcePlace
 from pyshardy.report.specs import Notation, axis_to_json, format_sharding
+from pyshardy.source.places import SourcePlace
 
 
 @dataclass(frozen=True, slots=True)

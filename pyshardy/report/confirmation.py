@@ -9,10 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from pyshardy.core.text import format_bytes
+from pyshardy.costing.traffic import AxesTotal, KindTotal
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.report.replications import Replication
-from pyshardy.report.traffic import AxesTotal, KindTotal
 
 WITHIN = 0.2
 """An estimate holds if it differs by at most this share from what is compiled."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyshardy.autopartition.values import unique_name
 from pyshardy.core.spec import PartitionSpec, format_spec
-from pyshardy.report.assignments import Span
 from pyshardy.report.cost import format_duration
-from pyshardy.report.places import format_place
 from pyshardy.report.summary import format_bytes
+from pyshardy.searching.autopartition.values import unique_name
+from pyshardy.source.assignments import Span
+from pyshardy.source.places import format_place
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
-from pyshardy.report.places import SourcePlace
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.report.summary import format_bytes
+from pyshardy.source.places import SourcePlace
 
 _SCREEN = 24
 """The lines of a screen."""

@@ -11,10 +11,10 @@ from pyshardy.core.text import format_bytes
 from pyshardy.report.changes import Change, CollectiveChange, Total
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
-from pyshardy.report.places import format_place
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import Notation, format_axis, format_sharding
 from pyshardy.report.summary import format_shape
+from pyshardy.source.places import format_place
 
 if TYPE_CHECKING:
     from pyshardy.report.difference import Difference

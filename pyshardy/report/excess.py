@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.text import format_bytes
-from pyshardy.report.places import SourcePlace, format_place
-from pyshardy.report.traffic import Traffic
+from pyshardy.costing.traffic import Traffic
+from pyshardy.source.places import SourcePlace, format_place
 
 _TIMES = 2
 """From this factor on, a line is named."""

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pyshardy.report.traffic import AxesTotal, KindTotal
+from pyshardy.costing.traffic import AxesTotal, KindTotal
 
 _Key = TypeVar("_Key", bound=Hashable)
 

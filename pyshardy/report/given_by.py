@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pyshardy.report.folding import fold
+from pyshardy.core.folding import fold
 from pyshardy.report.layout import Cell
 from pyshardy.report.summary import Summary
 

@@ -11,12 +11,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyshardy.core.files import write_whole
+from pyshardy.core.folding import fold, unfold
 from pyshardy.core.plain_data import check_fields, from_plain
 from pyshardy.core.text import format_bytes, named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.budgets import Budgets
-from pyshardy.report.files import write_whole
-from pyshardy.report.folding import fold, unfold
 
 LOCK_VERSION = 1
 """The version of the format. It grows when a key is removed or changes its meaning."""

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from pyshardy.core.folding import fold
 from pyshardy.core.text import format_bytes
 from pyshardy.report.changes import Total
-from pyshardy.report.folding import fold
 from pyshardy.report.lock import Lock, unfolded
 
 MEMORY_SLACK = 0.01

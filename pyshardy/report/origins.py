@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pyshardy.explain.subject import Subject
-from pyshardy.graph.program import NO_VALUE
 from pyshardy.propagation.debug import edges_of
 from pyshardy.propagation.origins import Origins, function_returns, plain_axis
-from pyshardy.report.places import format_place
+from pyshardy.propagation.program import NO_VALUE
+from pyshardy.source.places import format_place
 
 
 class OriginNames:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.costing.traffic import Traffic
 from pyshardy.report.replications import Replication
 from pyshardy.report.summary import JSON_VERSION, mesh_to_json, stages_to_json
-from pyshardy.report.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)

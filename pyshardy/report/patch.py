@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 
 from pyshardy.core.spec import format_spec
-from pyshardy.report.assignments import Assignment, assignments, read_lines
 from pyshardy.report.constraints import PlanConstraint
-from pyshardy.report.places import short_path
+from pyshardy.source.assignments import Assignment, assignments, read_lines
+from pyshardy.source.places import short_path
 
 _CONTEXTS = frozenset(("set_mesh", "use_mesh", "use_abstract_mesh"))
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
@@ -57,7 +57,7 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanCo
         lines: The lines as they are, with their ends.
         constraints: The statements, and the constraints of what they make.
 
-    >>> from pyshardy.report.assignments import Span
+    >>> from pyshardy.source.assignments import Span
     >>> lines = ["import jax\\n", "def f(x):\\n", "    y = x + 1\\n", "    return y\\n"]
     >>> span = Span("f.py", 3, 8, 3, 13)
     >>> one = PlanConstraint("y", "f", *span, (8,), "f32", (("data",),), 1, 0.0, 0.0)

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes
-from pyshardy.report.places import SourcePlace, format_place
 from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.report.summary import format_shape
+from pyshardy.source.places import SourcePlace, format_place
 
 
 @dataclass(frozen=True, slots=True)

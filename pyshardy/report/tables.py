@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from pyshardy.core.folding import fold
+from pyshardy.costing.traffic import CollectiveGroup, Traffic
 from pyshardy.report.collective_table import collectives_table, kinds_table
-from pyshardy.report.folding import fold
 from pyshardy.report.given_by import ShortNames
 from pyshardy.report.layout import Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions
 from pyshardy.report.specs import format_axis
 from pyshardy.report.summary import Summary
 from pyshardy.report.tensor_table import tensor_table
-from pyshardy.report.traffic import CollectiveGroup, Traffic
 from pyshardy.report.verdict import stage_times, verdict
 
 _MOST_GROUPS = 3

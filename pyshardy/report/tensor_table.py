@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyshardy.core.folding import fold
 from pyshardy.core.text import format_symbol
-from pyshardy.report.folding import fold
 from pyshardy.report.given_by import Shorten, given_by_cell
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from pyshardy.report.folding import fold
+from pyshardy.core.folding import fold
 from pyshardy.report.given_by import given_by_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
-from pyshardy.report.places import format_place
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.report.values import OP, ValueRow, Values
+from pyshardy.source.places import format_place
 
 _COLUMNS = (
     Column("name", is_name=True),

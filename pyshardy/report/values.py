@@ -16,9 +16,9 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import PartitionSpec
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.report.places import SourcePlace, format_place, is_library, user_place
 from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.report.summary import JSON_VERSION, mesh_to_json
+from pyshardy.source.places import SourcePlace, format_place, is_library, user_place
 
 INPUT, OUTPUT, OP = "input", "output", "op"
 """The kind of a value: an input or output of the program, or a result of an op."""

@@ -5,7 +5,7 @@ Source: docs/semantics/reshards-and-collectives.md#all-to-all-and-gather
 
 from __future__ import annotations
 
-from pyshardy.reshard.collectives import AllToAllParam, CollectiveKind
+from pyshardy.core.collectives import AllToAllParam, CollectiveKind
 from pyshardy.reshard.pieces import Pieces, State, merged
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pyshardy.core.axis_lists import common_prefix, lists_overlap, subtract_axes
+from pyshardy.core.collectives import Collective, CollectiveKind
 from pyshardy.core.grids import grid_axes, is_grid
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.reshard.all_to_all_step import gather_unwanted, move_wanted
-from pyshardy.reshard.collectives import Collective, CollectiveKind
 from pyshardy.reshard.permute_step import permute
 from pyshardy.reshard.pieces import State
 from pyshardy.reshard.slice_step import slice_missing

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyshardy.core.axes import AxisRef
-from pyshardy.reshard.collectives import CollectiveKind
+from pyshardy.core.collectives import CollectiveKind
 from pyshardy.reshard.pieces import Pieces, State
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import append_or_merge, axes_size
+from pyshardy.core.collectives import AllToAllParam, Collective, CollectiveKind
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
 
 Pieces = list[AxisRef]
 Position = tuple[int, int]

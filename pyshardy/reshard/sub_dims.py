@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import append_or_merge, axes_size
+from pyshardy.core.collectives import AllToAllParam, Collective, CollectiveKind
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.reshard.collectives import AllToAllParam, Collective, CollectiveKind
 from pyshardy.reshard.pieces import Pieces, split
 from pyshardy.reshard.strides import equivalent_across_reshape
 

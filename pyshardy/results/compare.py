@@ -13,15 +13,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from pyshardy.core.folding import fold
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.errors import ShardyError
 from pyshardy.explain.names import place_text, short_scope
 from pyshardy.explain.subject import Label
-from pyshardy.frontend.decided import is_laid_out_alike
-from pyshardy.frontend.explained import label_of
 from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function
@@ -30,9 +30,9 @@ from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
 from pyshardy.report.difference import Difference
-from pyshardy.report.folding import fold
-from pyshardy.report.traffic import CollectiveRow, Traffic
+from pyshardy.results.decided import is_laid_out_alike
 from pyshardy.results.engines import Engine
+from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 

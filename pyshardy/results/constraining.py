@@ -10,8 +10,8 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
+from pyshardy.ir.source_values import SourceValue, constrained, source_values
 from pyshardy.report.constraints import PlanConstraint
-from pyshardy.transforms.source_values import SourceValue, constrained, source_values
 
 _DOING = "applying constraints"
 

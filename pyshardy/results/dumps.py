@@ -10,9 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from pyshardy.core.files import replace_file
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
-from pyshardy.report.files import replace_file
 
 VARIABLE: Final = "PYSHARDY_DUMP_TO"
 """The environment variable that names the directory."""

@@ -16,15 +16,15 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.names import Names
 from pyshardy.explain.subject import Subject
 from pyshardy.frontend.annotate import Checked
-from pyshardy.frontend.explained import labels_of
 from pyshardy.frontend.interface import InterfaceTensor
-from pyshardy.graph.program import NO_VALUE, Program
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import remove_sub_axes
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
 from pyshardy.propagation.layout import Layout
+from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.timeline import Timeline
+from pyshardy.results.explained import labels_of
 from pyshardy.results.sharded_program import Imported, ShardedProgram, import_program
 from pyshardy.transforms.context import Traced
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import Checked
-from pyshardy.graph.program import Program
 from pyshardy.ir.module import Module
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import LEAST, PART, rerun
 from pyshardy.propagation.run import propagate_program
 from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, Shardings

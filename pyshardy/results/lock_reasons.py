@@ -10,16 +10,16 @@ from functools import cached_property
 from typing import Any
 
 from pyshardy.core.alike import general_text
+from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.errors import ShardyError
 from pyshardy.explain.collective_causes import Cause, Matcher
 from pyshardy.explain.collectives import story_of
 from pyshardy.explain.explanation import AxisCame, DimensionStory
 from pyshardy.explain.names import short_scope
 from pyshardy.report.lock_changes import LockChange, entries_of, tensor_parts
-from pyshardy.report.places import format_place
 from pyshardy.report.specs import REPLICATED
-from pyshardy.report.traffic import CollectiveRow
 from pyshardy.results.locked import Locked, place_of
+from pyshardy.source.places import format_place
 
 _REMEDY = "the compiler cannot go from one to the other step by step; pyshardy explain --collectives tries constraints"
 _MOST_EXPLAINED = 20

@@ -16,10 +16,9 @@ from pyshardy.compilers.target import NONE
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import quote
 from pyshardy.costing.peak import Peak
-from pyshardy.explain.cells import file_name
+from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.explain.names import around, short_scope
 from pyshardy.explain.subject import Label
-from pyshardy.frontend.explained import label_of
 from pyshardy.ir.functions import functions, is_donated, main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
@@ -40,11 +39,12 @@ from pyshardy.report.lock import (
     LockedTypes,
     folded,
 )
-from pyshardy.report.places import format_place
 from pyshardy.report.specs import Notation, format_axis, format_sharding
 from pyshardy.report.summary import TensorRow, format_shape
-from pyshardy.report.traffic import CollectiveRow
+from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
+from pyshardy.source.cells import file_name
+from pyshardy.source.places import format_place
 
 _PLAIN = re.compile(r"u?i(?:1|32|64)|index|!.*")
 """The element types that every program computes: booleans and plain integers."""

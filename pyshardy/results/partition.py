@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.costing.traffic import Traffic
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
 from pyshardy.ir.compiler_causes import CompilerCauses
@@ -26,7 +27,6 @@ from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
 from pyshardy.report.tables import partition_tables
-from pyshardy.report.traffic import Traffic
 from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.dumps import write_index
 from pyshardy.results.engines import Engine
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
     from pyshardy.report.values import Values
-    from pyshardy.results.remedies import Remedy
+    from pyshardy.results.hints.remedies import Remedy
     from pyshardy.runtime.executable import Executable
 
 
@@ -141,7 +141,7 @@ class Partition(ProgramResult):
         Args:
             most: The number of conflicts to look for hints for.
         """
-        from pyshardy.results.hints import hints
+        from pyshardy.results.hints.ways import hints
 
         return hints(self, most)
 
@@ -155,7 +155,7 @@ class Partition(ProgramResult):
         """
         if not self.replications:
             return ()
-        from pyshardy.results.remedies import remedies
+        from pyshardy.results.hints.remedies import remedies
 
         return remedies(self, most)
 

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pyshardy.core.files import write_whole
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.plain_data import from_plain
 from pyshardy.core.spec import PartitionSpec
@@ -19,7 +20,6 @@ from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
-from pyshardy.report.files import write_whole
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
 from pyshardy.report.printing import html, printed

@@ -20,18 +20,18 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions, View
-from pyshardy.report.places import short_path, user_place
 from pyshardy.report.printing import printed
 from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
+from pyshardy.source.places import short_path, user_place
 
 if TYPE_CHECKING:
     from pyshardy.compilers.answer import Answer
+    from pyshardy.costing.traffic import Traffic
     from pyshardy.frontend.jax_calls import OtherArgumentsError
     from pyshardy.report.page.render import PageFormat
     from pyshardy.report.replications import Replication
-    from pyshardy.report.traffic import Traffic
     from pyshardy.results.edit import Edit
     from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
@@ -132,7 +132,7 @@ class ProgramResult(ABC):
         """The tensors that the compiler gathers whole on every device, as it warns of them; the largest first."""
         if self.answer is None:
             return ()
-        from pyshardy.frontend.compiled import replications_of
+        from pyshardy.results.compiled import replications_of
 
         return replications_of(self.answer, self.meshes)
 
@@ -335,7 +335,7 @@ class ProgramResult(ABC):
         ...     path.read_text()[:15]
         '<!doctype html>'
         """
-        from pyshardy.report.files import write_whole
+        from pyshardy.core.files import write_whole
         from pyshardy.results.pages import report_bytes
 
         if not isinstance(compare, (ProgramResult, NoneType)):

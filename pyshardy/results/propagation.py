@@ -184,7 +184,7 @@ class Propagation(ProgramResult, ResultShardings):
     @cached_property
     def why(self) -> Why:
         """Explains the values of this result by their numbers."""
-        from pyshardy.frontend.explained import make_why
+        from pyshardy.results.explained import make_why
 
         whole = self.with_run
         run = whole.last_run
@@ -295,7 +295,7 @@ def _faults(module: Module, sharded: ShardedProgram) -> Iterator[Diagnostic]:
     if not options.compiler or options.alters_results:  # which the compiler does not know
         return
     from pyshardy.compilers.ask import ask
-    from pyshardy.frontend.compiled import check_with_compiler
+    from pyshardy.results.compiled import check_with_compiler
 
     answer = ask(sharded.before, options.compiler)
     for found in check_with_compiler(module, answer).differences:

@@ -14,12 +14,12 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import named_values
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.summary import TensorRow
 from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
-from pyshardy.transforms.named_values import named_values
 
 if TYPE_CHECKING:
     from pyshardy.results.propagation import Propagation

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.collectives import CollectiveKind, sent_by_device
 from pyshardy.core.devices import Groups, axes_moved, axes_of_groups, replica_groups
 from pyshardy.core.mesh import MOST_DEVICES, Mesh
+from pyshardy.costing.traffic import OTHER_GROUPS, AxesTotal, KindTotal
 from pyshardy.ir.dtypes import element_of_hlo, tensor_bytes
-from pyshardy.report.traffic import OTHER_GROUPS, AxesTotal, KindTotal
-from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 from pyshardy.runtime.hlo_loops import Computations, rounds_of
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) (?:\([^\n]*\) -> [^\n]*)?\{$")

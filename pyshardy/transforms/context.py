@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Program
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.nodes import Op
@@ -15,6 +14,7 @@ from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import Meshes, module_meshes
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.run import Propagated, propagate_program
 

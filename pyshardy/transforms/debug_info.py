@@ -13,7 +13,6 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.record import Record
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import quote
-from pyshardy.graph.program import NO_VALUE, Program
 from pyshardy.ir.dataflow import EDGE, block_arg_owners
 from pyshardy.ir.functions import is_declaration, main_function, set_arg_attr, set_result_attr
 from pyshardy.ir.nodes import Op, Value, walk
@@ -21,6 +20,7 @@ from pyshardy.ir.op_lists import ops_named, ops_with
 from pyshardy.ir.program_index import FunctionResultPlace
 from pyshardy.propagation.debug import Edge, edges_of, format_edges
 from pyshardy.propagation.origins import CONSTRAINT, Origins, plain_axis
+from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.run import Propagated
 from pyshardy.propagation.trace import MAIN_RESULT
 from pyshardy.transforms.context import PassContext

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from pyshardy.core.files import replace_file
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.write import write_module
-from pyshardy.report.files import replace_file
 from pyshardy.transforms.context import PassContext
 
 

@@ -11,7 +11,7 @@ from pyshardy.core.text import format_bytes
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import Cell, Column, Table
-from pyshardy.report.places import format_place
+from pyshardy.source.places import format_place
 
 if TYPE_CHECKING:
     from pyshardy.watching.session import Found

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pyshardy.report.folding import fold
+from pyshardy.core.folding import fold
 
 _MOST_CHANGES = 6
 _MAIN = re.compile(rb"^ *func\.func public @main\(.*$", re.MULTILINE)

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from pyshardy.core.files import write_whole
 from pyshardy.errors import ShardyError
-from pyshardy.report.files import write_whole
 from pyshardy.watching.hidden import listed
 from pyshardy.watching.index import index_page
 from pyshardy.watching.names import changes, with_name, with_names

@@ -145,10 +145,10 @@ def main() -> None:
 
 
 def _answer(task: Task) -> dict[str, Any]:
-    from pyshardy.report.files import write_whole
-    from pyshardy.report.places import user_code_of
+    from pyshardy.core.files import write_whole
     from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation
+    from pyshardy.source.places import user_code_of
     from pyshardy.watching.analysis import Wishes, analyse
 
     wishes = dict(task.wishes)

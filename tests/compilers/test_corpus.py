@@ -15,10 +15,10 @@ import pyshardy
 from programs import PROGRAMS
 from pyshardy.compilers.plugins import is_installed
 from pyshardy.compilers.target import find_target
+from pyshardy.costing.traffic import KindTotal, Traffic
 from pyshardy.errors import UsageError
-from pyshardy.frontend.compiled import check_with_compiler
 from pyshardy.ir.hlo_proto import hlo_module_proto
-from pyshardy.report.traffic import KindTotal, Traffic
+from pyshardy.results.compiled import check_with_compiler
 from pyshardy.runtime.hlo import hlo_kinds
 from support.programs import module_text
 from tests.end_to_end.number_programs import FAMILIES

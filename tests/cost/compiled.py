@@ -16,8 +16,8 @@ import pyshardy
 from programs import PROGRAMS
 from pyshardy.compilers.ask import ask
 from pyshardy.core.mesh import Mesh
+from pyshardy.costing.traffic import KindTotal
 from pyshardy.report.confirmation import memory_peak
-from pyshardy.report.traffic import KindTotal
 from pyshardy.runtime.hlo import hlo_kinds
 
 from .published import PAGE

@@ -10,8 +10,8 @@ import pytest
 import pyshardy
 from programs import PROGRAMS
 from pyshardy.costing.counting import Counted, count_collectives
+from pyshardy.costing.traffic import KindTotal, Traffic
 from pyshardy.ir.cost_program import cost_program
-from pyshardy.report.traffic import KindTotal, Traffic
 
 
 def totals(counted: list[Counted]) -> dict[str, tuple[int, int, bool]]:

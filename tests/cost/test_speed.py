@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import costing
 from benchmarks.costing import Timing, example, least, missed, table
 from pyshardy import cost, partition
-from pyshardy.estimating import with_mesh
+from pyshardy.ir.mesh_sizes import with_mesh
 
 
 def test_thousands_of_devices_take_no_longer_than_eight() -> None:

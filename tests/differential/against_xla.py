@@ -16,8 +16,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import pyshardy  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
-from pyshardy.report.traffic import KindTotal  # noqa: E402
-from pyshardy.running import compiled_collectives  # noqa: E402
+from pyshardy.api.run import compiled_collectives  # noqa: E402
+from pyshardy.costing.traffic import KindTotal  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs/collectives.md"
 MORE = {
@@ -31,7 +31,7 @@ HEAD = """# Collectives, compared with XLA's own partitioner
 
 `PYTHONPATH=tests python -m tests.differential.against_xla` writes this page, with jaxlib {version}, from the programs in
 `tests/programs` on eight devices. It compares the collectives that XLA compiles from the per-device program with those
-that XLA's own partitioner makes of the same propagated program (`pyshardy.running.compiled_collectives`). A collective
+that XLA's own partitioner makes of the same propagated program (`pyshardy.api.run.compiled_collectives`). A collective
 in a loop counts once per round, on both sides, if XLA knows the trip count; otherwise the loop counts as one round, and
 the numbers are marked ≥. Of a conditional, the branch that sends most counts. If a program sends more bytes in all than
 with XLA's partitioner, the last column says why; a test refuses other cases.

@@ -7,7 +7,7 @@ from jaxlib.version import __version__ as jaxlib
 
 import pyshardy
 from programs import PROGRAMS
-from pyshardy.report.traffic import KindTotal
+from pyshardy.costing.traffic import KindTotal
 from support.reference import jaxlib_version
 
 from .against_xla import MORE, PAGE, is_lower_bound, rows, sent, summary, totals

@@ -9,8 +9,8 @@ import pytest
 
 import pyshardy
 from programs import PROGRAMS
-from pyshardy.bytecode.locations import has_lost_range
 from pyshardy.errors import ShardyError
+from pyshardy.ir.bytecode.locations import has_lost_range
 from pyshardy.ir.write import OpByOpWarning
 from support.edits import random_annotations
 from support.programs import module_text

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from programs import PROGRAMS
-from pyshardy.graph.program import Program
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
 from pyshardy.passes.pipeline import run_pipeline
+from pyshardy.propagation.program import Program
 from support.programs import module_text
 
 from .random_programs import Features, random_program

@@ -8,7 +8,7 @@ import pytest
 from jaxlib.mlir import ir
 
 from programs import PROGRAMS
-from pyshardy.bytecode.locations import has_lost_range
+from pyshardy.ir.bytecode.locations import has_lost_range
 from pyshardy.ir.context import make_context
 from pyshardy.ir.module import Module
 from pyshardy.ir.write import OpByOpWarning

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pyshardy
-from pyshardy.frontend.decided import compare, dump_shardings
+from pyshardy.results.decided import compare, dump_shardings
 
 PROGRAM = Path(__file__).parents[1] / "support" / "dump_programs.py"
 NAMES = ("mlp_training", "embedding_training", "several_meshes", "device_order", "sorting", "exported_call",

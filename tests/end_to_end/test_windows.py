@@ -16,8 +16,8 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
+from pyshardy.api.run import compiled_collectives
 from pyshardy.reshard.window_halo import Fetch, Stretches, fetch_of
-from pyshardy.running import compiled_collectives
 from pyshardy.transforms.exchanges import windowed
 from support.reference import jaxlib_version
 

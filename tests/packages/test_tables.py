@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import pyshardy
-from pyshardy.report.places import is_library
 from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.tables import partition_tables, summary_tables
+from pyshardy.source.places import is_library
 from support.tables import column, tables_in
 
 from .base import Program

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.boxes import Box, device_boxes, local_shape
+from pyshardy.core.collectives import Collective, CollectiveKind
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.reshard.collective_plan import CollectivePlan, gather_and_slice, plan_collectives
-from pyshardy.reshard.collectives import Collective, CollectiveKind
 
 from .strategies import meshes, tensor_shardings
 

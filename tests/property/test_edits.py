@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import pyshardy
 from pyshardy.errors import ShardyError
-from pyshardy.graph.program import Program
 from pyshardy.ir.module import Module
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.timeline import Timeline

@@ -7,8 +7,8 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyshardy.core.folding import fold, unfold
 from pyshardy.errors import UsageError
-from pyshardy.report.folding import fold, unfold
 from pyshardy.report.lock import LOCK_VERSION, Lock, LockedCollective, LockedTensor, folded, parse_lock, unfolded
 
 NAMES = st.builds(

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyshardy
-from pyshardy.planning.settling import is_better_plan
 from pyshardy.report.plan import PlanRow
+from pyshardy.searching.planning.settling import is_better_plan
 
 SIZES = {"a": 2, "b": 4}
 

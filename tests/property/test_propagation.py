@@ -18,7 +18,6 @@ from pyshardy.core.axis_lists import is_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import check_sharding
-from pyshardy.graph.program import Direction, Program
 from pyshardy.ir.module import Module
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
@@ -27,6 +26,7 @@ from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation import run as run_module
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.program import Direction, Program
 from pyshardy.propagation.projection import axes_if_same, project, unproject
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepInput, Strategy, explain_step, propagate_step

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from search.alpa_prices import Layout, Prices
 
-from pyshardy.autopartition.problem import Problem
 from pyshardy.costing.fusion import can_fuse
-from pyshardy.graph.program import OpKind
+from pyshardy.propagation.program import OpKind
 from pyshardy.rules.properties import PRODUCTS
 from pyshardy.rules.rule import FactorKind, Rule
+from pyshardy.searching.autopartition.problem import Problem
 
 _HEADS = PRODUCTS | {"stablehlo.convolution"}
 _EDGES = {"sdy.data_flow_edge", "sdy.func_data_flow_edge"}

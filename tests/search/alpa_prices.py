@@ -7,13 +7,13 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from pyshardy.autopartition.problem import Problem
 from pyshardy.core.boxes import local_shape
+from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds
 from pyshardy.costing.program import Traffic
 from pyshardy.reshard.collective_plan import plan_collectives
-from pyshardy.reshard.collectives import CollectiveKind
+from pyshardy.searching.autopartition.problem import Problem
 
 Layout = tuple[int, ...]
 """The dimension, or the factor, that each mesh axis shards; -1 for none."""

@@ -17,7 +17,7 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.planning.candidates import LayeredCandidates
+from pyshardy.searching.planning.candidates import LayeredCandidates
 
 Spec = tuple[tuple[str, ...], ...]
 """The mesh axes of each dimension of an input, major to minor."""

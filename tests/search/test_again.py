@@ -11,7 +11,7 @@ from search.compare import load
 from search.models import PROGRAMS
 
 import pyshardy
-from pyshardy.planning.settling import is_better_plan
+from pyshardy.searching.planning.settling import is_better_plan
 
 MOST_GAIN = 0.005
 MESH = {"data": 2, "model": 4}

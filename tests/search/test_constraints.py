@@ -23,10 +23,10 @@ from pyshardy import UsageError
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.report.assignments import Assignment, assignments, read_lines
+from pyshardy.ir.source_values import CONSTRAINT, SourceValue, constrained, source_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patched
-from pyshardy.transforms.source_values import CONSTRAINT, SourceValue, constrained, source_values
+from pyshardy.source.assignments import Assignment, assignments, read_lines
 
 Loader = Callable[[ModuleType], pyshardy.Module]
 FILES = {"models": models, "blocks": blocks}

@@ -15,7 +15,7 @@ import pyshardy
 from pyshardy import PartitionSpec as Spec
 from pyshardy import UsageError
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.transforms.named_values import named_values
+from pyshardy.ir.named_values import named_values
 
 MESH = {"data": 2, "model": 4}
 UP, DOWN = (jax.ShapeDtypeStruct(shape, "float32") for shape in ((1024, 4096), (4096, 1024)))

@@ -18,7 +18,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.planning.candidates import LayeredCandidates
+from pyshardy.searching.planning.candidates import LayeredCandidates
 
 _CHIP = "v5e"
 _EACH = 2

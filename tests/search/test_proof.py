@@ -21,7 +21,7 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.shardings import module_meshes
-from pyshardy.planning.candidates import LayeredCandidates
+from pyshardy.searching.planning.candidates import LayeredCandidates
 
 MESH = {"data": 2, "model": 4}
 CHIPS = ("v5e", "h100")

@@ -26,8 +26,8 @@ from search.models import PROGRAMS, small
 from search.page import markdown, write_part
 
 import pyshardy
+from pyshardy.costing.traffic import KindTotal
 from pyshardy.frontend.interface import input_tensors
-from pyshardy.report.traffic import KindTotal
 from pyshardy.runtime.hlo import hlo_kinds
 
 MESH = {"data": 2, "model": 4}

@@ -13,8 +13,8 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
 from pyshardy.explain.history import Chain, History, axes_of
 from pyshardy.explain.subject import Subject
-from pyshardy.graph.program import Program
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepInput, propagate_step

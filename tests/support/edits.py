@@ -8,8 +8,8 @@ from typing import Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.graph.program import Program
 from pyshardy.propagation.options import PropagateOptions, StrategyOption, View
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.run import Propagated
 from pyshardy.results.program_result import ProgramResult
 from support.small_programs import Builder

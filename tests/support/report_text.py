@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pyshardy.costing.traffic import Traffic
 from pyshardy.report.printing import html, plain_text
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import summary_tables, traffic_tables
-from pyshardy.report.traffic import Traffic
 
 
 def summary_text(summary: Summary) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Direction, FunctionResult, ManualView, OpKind, OpNode, Program, ValueInfo
+from pyshardy.propagation.program import Direction, FunctionResult, ManualView, OpKind, OpNode, Program, ValueInfo
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule

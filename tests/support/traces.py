@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Program
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.run import Propagated
 
 

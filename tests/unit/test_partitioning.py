@@ -262,7 +262,7 @@ def test_collectives_are_counted_on_the_mesh_they_are_on(mesh_axes_groups: bool)
     dot, whole = pyshardy.run(found, one, other, one)
     np.testing.assert_array_equal(dot, one @ other)
     np.testing.assert_array_equal(whole, one)
-    assert pyshardy.running.compiled_collectives(found) == found.traffic.kinds
+    assert pyshardy.api.run.compiled_collectives(found) == found.traffic.kinds
 
 
 def test_a_broken_collective_gives_wrong_numbers() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pyshardy.core.collectives import Collective, CollectiveKind
 from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidShardingError
@@ -18,7 +19,6 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.reshard.collective_plan import CollectivePlan, is_possible, plan_collectives
-from pyshardy.reshard.collectives import Collective, CollectiveKind
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.barriers import before_barriers, sharding_before_barriers
 from pyshardy.transforms.rewriting.all_to_all import make_params

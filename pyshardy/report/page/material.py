@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyshardy.costing.peak import Peak
+from pyshardy.costing.traffic import Traffic
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.explain.why import Why
 from pyshardy.report.diagnosis import Diagnosis
 from pyshardy.report.summary import Summary
-from pyshardy.report.traffic import Traffic
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyshardy.core.folding import fold
 from pyshardy.costing.arguments import argument_category
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.report.diagnosis import Diagnosis, worth_text
-from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material
 from pyshardy.report.summary import Summary, TensorRow, mesh_to_json
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pyshardy.explain.names import Names, short_scope
-from pyshardy.graph.lists import Lists
-from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.lists import Lists
+from pyshardy.propagation.program import NO_VALUE
 from pyshardy.report.page.material import Material
 from pyshardy.report.page.tables import Tables
-from pyshardy.report.places import short_path
+from pyshardy.source.places import short_path
 
 HIDDEN = frozenset(
     (

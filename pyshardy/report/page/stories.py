@@ -12,7 +12,7 @@ from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.origins import origin_of
 from pyshardy.explain.why import Why
 from pyshardy.explain.words import stayed_whole
-from pyshardy.graph.program import NO_VALUE
+from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.trace import Step
 from pyshardy.report.page.interned import ItemTable
 from pyshardy.report.page.linked import Sentence, parse

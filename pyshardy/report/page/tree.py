@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from pyshardy.core.folding import fold
 from pyshardy.core.scopes import user_scopes
 from pyshardy.explain.subject import Label
-from pyshardy.report.folding import fold
 from pyshardy.report.page.material import Material
 from pyshardy.report.page.program import hidden_ops
 from pyshardy.report.page.tables import Tables

@@ -11,13 +11,13 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import padded_shape
 from pyshardy.core.identities import zero_text
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.needs import BORDERS, RESHARD, Need
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.ir.source import place_for
 from pyshardy.propagation.views import strip_manual_axes
-from pyshardy.reshard.needs import BORDERS, RESHARD, Need
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.stretches import Taker

@@ -9,9 +9,9 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import shift_pairs
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.needs import Need
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.source import place_for
-from pyshardy.reshard.needs import Need
 from pyshardy.reshard.window_halo import Fetch, NeighbourPart, Stretches
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.exchanges.exchange import group_index

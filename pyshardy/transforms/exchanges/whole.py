@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
+from pyshardy.core.collectives import CollectiveKind, sent_by_device
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding, set_sharding
-from pyshardy.reshard.collectives import CollectiveKind, sent_by_device
 from pyshardy.reshard.moves import slice_move
 from pyshardy.transforms.exchanges.exchanges import cut_whole_dims, replace
 from pyshardy.transforms.exchanges.rounds import gather_line

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.core.axis_lists import axes_size, join_axes
+from pyshardy.core.collectives import AllToAllParam
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
-from pyshardy.reshard.collectives import AllToAllParam
 from pyshardy.transforms.local.groups import Collectives
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.rewriting.all_to_all import read_params

@@ -13,12 +13,12 @@ from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.needs import Need
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.nodes import Op, Region, Value, clone_region_into
 from pyshardy.ir.source import place_for
-from pyshardy.reshard.needs import Need
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import CHANNEL
 from pyshardy.transforms.local.identity import COMBINERS

@@ -7,11 +7,11 @@ collective.
 
 from __future__ import annotations
 
+from pyshardy.core.needs import OTHER_REDUCTION, REDUCTIONS, RESHARD, Need
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.source import place_for
-from pyshardy.reshard.needs import OTHER_REDUCTION, REDUCTIONS, RESHARD, Need
 from pyshardy.transforms.reduction_kinds import combiners
 from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
 

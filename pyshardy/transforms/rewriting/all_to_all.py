@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pyshardy.core.collectives import AllToAllParam
 from pyshardy.core.notation import scan_axis
 from pyshardy.core.scanner import Scanner
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op
-from pyshardy.reshard.collectives import AllToAllParam
 
 
 def read_params(op: Op) -> list[AllToAllParam]:

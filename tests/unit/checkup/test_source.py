@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.autopartition.space import Dims
 from pyshardy.checkup.code import _patch
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call
 from pyshardy.checkup.specs import spec_patch
+from pyshardy.searching.autopartition.space import Dims
 
 DONATE = "donate_argnames=('x',)"
 

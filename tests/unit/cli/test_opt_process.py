@@ -59,7 +59,7 @@ NOT_NEEDED = (
     "jaxlib.mlir.dialects.builtin", "jaxlib.mlir.dialects.mhlo", "jaxlib.mlir.dialects.stablehlo",
     "pyshardy.cli.expectations", "pyshardy.cli.progress", "pyshardy.core.identities", "pyshardy.ir.plain_attributes",
     "pyshardy.passes.exporting.inline_meshes", "pyshardy.transforms.local.table",
-    "pyshardy.passes.partitioning.convert_global_to_local", "pyshardy.report.summary", "pyshardy.reshard.collectives", "pyshardy.rules.einsum",
+    "pyshardy.passes.partitioning.convert_global_to_local", "pyshardy.report.summary", "pyshardy.core.collectives", "pyshardy.rules.einsum",
 )  # fmt: skip
 """What costs time to import and is not needed to propagate; jaxlib itself imports re and inspect."""
 

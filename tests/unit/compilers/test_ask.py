@@ -14,7 +14,7 @@ from pyshardy.compilers import ask as module_of_ask
 from pyshardy.compilers.ask import ask
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.frontend.compiled import check_with_compiler
+from pyshardy.results.compiled import check_with_compiler
 
 from .programs import REPLICATED, SUMMED
 

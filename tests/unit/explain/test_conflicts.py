@@ -9,8 +9,8 @@ import pytest
 import pyshardy
 from pyshardy import Partition, Propagation
 from pyshardy.explain.conflicts import mismatches
-from pyshardy.frontend.hints import work_of
 from pyshardy.ir.module import Module
+from pyshardy.results.hints.edits import work_of
 
 HEAD = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
 BATCH = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'

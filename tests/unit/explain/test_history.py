@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.explain.history import Chain, History, Link
-from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import ManualView, Program
 from pyshardy.propagation.run import propagate_program
 from support.chains import history_of, is_complete
 from support.small_programs import Builder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.explain.whole import Level, Reason, ReasonKind, reasons_of
-from pyshardy.graph.program import Direction, ManualView
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Direction, ManualView
 from pyshardy.propagation.run import propagate_program
 from support.chains import history_of
 from support.small_programs import Builder

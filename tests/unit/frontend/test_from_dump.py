@@ -7,8 +7,8 @@ import pytest
 
 from pyshardy import api
 from pyshardy.errors import UsageError
-from pyshardy.frontend.decided import compare, dump_shardings
 from pyshardy.frontend.from_dump import argument_names, dumped_modules, is_dump, split_source
+from pyshardy.results.decided import compare, dump_shardings
 
 from .hlo_texts import DECIDED, GSPMD, INPUT, NAMED, write_dump
 

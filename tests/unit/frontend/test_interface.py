@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from pyshardy.api import load
+from pyshardy.api.load import load
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jaxlib.mlir import ir
 
+from pyshardy.core.needs import BORDERS, OTHER_REDUCTION, REDUCTIONS, RESHARD, Need
 from pyshardy.ir.context import make_context
 from pyshardy.ir.locations import read_location, scope_of, source_position, with_need
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.source import place_for
-from pyshardy.reshard.needs import BORDERS, OTHER_REDUCTION, REDUCTIONS, RESHARD, Need
 
 NEED = Need(RESHARD, "stablehlo.dot_general", 1)
 SUM = Need("sum", "stablehlo.dot", None, is_result=True)

@@ -4,13 +4,22 @@ import pytest
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidModuleError
-from pyshardy.graph.program import NO_VALUE, Direction, FunctionResult, ManualView, OpKind, OpNode, Program, ValueInfo
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
+from pyshardy.propagation.program import (
+    NO_VALUE,
+    Direction,
+    FunctionResult,
+    ManualView,
+    OpKind,
+    OpNode,
+    Program,
+    ValueInfo,
+)
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule import Rule

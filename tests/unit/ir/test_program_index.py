@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.notation import parse_sharding
-from pyshardy.graph.program import Program
 from pyshardy.ir.functions import RULE, arg_sharding, result_sharding
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.propagation.program import Program
 
 from . import data_flow_programs as programs
 from .data_flow_programs import T

@@ -9,6 +9,7 @@ import pytest
 from jaxlib.mlir import ir
 
 import pyshardy
+from pyshardy.core.needs import Need
 from pyshardy.errors import InvalidModuleError, ShardyError
 from pyshardy.ir.context import make_context
 from pyshardy.ir.diagnostics import PassError
@@ -23,7 +24,6 @@ from pyshardy.ir.strings import (
     string_value,
     symbol_name,
 )
-from pyshardy.reshard.needs import Need
 
 TEXTS = {"a": '"a"', "": '""', "é": r'"\C3\A9"', "\udcff": r'"\FF"', 'a"\udc80\\': r'"a\22\80\\"'}
 

@@ -7,11 +7,11 @@ import pytest
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
+from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.ir import device_groups
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import Meshes
 from pyshardy.ir.traffic import collectives_of
-from pyshardy.report.traffic import CollectiveRow
 from support.reference import jaxlib_version
 
 needs_newest = pytest.mark.skipif(jaxlib_version() < (0, 12), reason="older StableHLO has no groups along axes")

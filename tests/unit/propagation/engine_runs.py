@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.schedule import LAST_ROUND
 from pyshardy.propagation.step import Strategy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState
 from pyshardy.propagation.step import StepInput, Strategy, propagate_step
 from pyshardy.rules.notation import parse_rule

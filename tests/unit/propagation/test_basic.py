@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.basic import propagate_basic
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.step import Strategy
 from pyshardy.rules.notation import parse_rule
 

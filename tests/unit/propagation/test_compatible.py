@@ -10,8 +10,8 @@ from itertools import permutations
 
 import pytest
 
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.compatible import Cutter, compatible_axes, cut_by_other_factors, cut_within_factor
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import FactorState, TensorState
 
 from ..core.short import mesh, ref, refs

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.graph.program import Direction
 from pyshardy.propagation.debug import Edge, edges_of, format_edges
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.step import Strategy
 from pyshardy.propagation.trace import GROUP, Step
 

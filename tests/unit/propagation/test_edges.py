@@ -5,8 +5,8 @@ Source: docs/semantics/propagation.md#what-is-visited
 
 from __future__ import annotations
 
-from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.engine import PropagationEngine
+from pyshardy.propagation.program import ManualView, Program
 from pyshardy.propagation.step import Strategy
 from support.small_programs import Builder
 

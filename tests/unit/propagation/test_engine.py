@@ -10,9 +10,9 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import NO_VALUE, Direction
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.program import NO_VALUE, Direction
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.schedule import LAST_ROUND
 from pyshardy.propagation.step import Strategy

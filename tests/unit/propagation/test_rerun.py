@@ -9,9 +9,9 @@ import pytest
 
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.graph.program import Program
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.timeline import Timeline

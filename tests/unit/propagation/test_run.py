@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.graph.program import Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy
 from support.small_programs import Builder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions, scheduled
 from pyshardy.rules.notation import parse_rule
 from pyshardy.rules.properties import Priority

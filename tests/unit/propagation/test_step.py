@@ -12,7 +12,7 @@ import pytest
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import Direction
+from pyshardy.propagation.program import Direction
 from pyshardy.propagation.step import Move, Strategy, explain_step, propagate_step
 
 from ..core.short import mesh, refs

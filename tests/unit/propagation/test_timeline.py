@@ -6,9 +6,9 @@ Source: docs/semantics/propagation.md#running-again-after-an-edit
 from __future__ import annotations
 
 from pyshardy.core.notation import parse_sharding
-from pyshardy.graph.program import Program
 from pyshardy.propagation.layout import Layout, priorities_of
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.graph.program import Direction, ManualView, Program
 from pyshardy.propagation import recorder
 from pyshardy.propagation.options import PropagateOptions, StrategyOption
+from pyshardy.propagation.program import Direction, ManualView, Program
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import Strategy
 from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.errors import InvalidShardingError
-from pyshardy.graph.program import ManualView, Program
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.program import ManualView, Program
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import StepError
 from pyshardy.propagation.user_priorities import mask, user_priority_rounds

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.errors import UsageError
 from pyshardy.report.budgets import Budgets
 from pyshardy.report.replications import Replication
-from pyshardy.report.traffic import CollectiveRow, Traffic
 
 GATHER = CollectiveRow(
     kind="all_gather",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from pyshardy.costing.traffic import AxesTotal
 from pyshardy.report.confirmation import Confirmation, MemoryCheck, check_collectives
 from pyshardy.report.printing import plain_text
-from pyshardy.report.traffic import AxesTotal
 from support.tables import tables_in
 
 GATHER = AxesTotal("all_gather", "data", 3, 3000)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pyshardy.costing.traffic import AxesTotal, KindTotal
 from pyshardy.report.extrapolation import Version, memory_without_one, whole_kinds, whole_memory, whole_rows
-from pyshardy.report.traffic import AxesTotal, KindTotal
 
 
 def version(*layers: int, noise: int = 0) -> Version:

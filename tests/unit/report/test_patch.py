@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.report.assignments import Span, assignments
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patch
+from pyshardy.source.assignments import Span, assignments
 
 SOURCE = '''\
 """A model."""

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.report.printing import PLAIN_WIDTH, Page, TableOptions, plain_text, printed
 from pyshardy.report.specs import Notation
 from pyshardy.report.summary import Summary, TensorRow
 from pyshardy.report.tables import partition_tables, run_tables, summary_tables
-from pyshardy.report.traffic import CollectiveRow, Traffic
 from support.report_text import summary_html, summary_text
 from support.tables import column, tables_in
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from pyshardy.core.collectives import Collective, CollectiveKind
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.reshard.collective_plan import gather_and_slice, plan_collectives
-from pyshardy.reshard.collectives import Collective, CollectiveKind
 
 from .planning import ABCD, sharding, written
 

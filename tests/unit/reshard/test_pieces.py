@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.mesh import Mesh
-from pyshardy.reshard.collectives import CollectiveKind
 from pyshardy.reshard.pieces import merged, split
 
 from .planning import lists, state, steps, written

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyshardy.core.collectives import AllToAllParam
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.reshard.collectives import AllToAllParam
 from pyshardy.reshard.pieces import merged
 from pyshardy.reshard.sub_dims import SubDims, plan_sub_dims, reordered_dim
 

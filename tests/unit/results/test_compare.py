@@ -9,8 +9,8 @@ import pytest
 
 import pyshardy
 from pyshardy import Difference, Module, UsageError
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.report.printing import TableOptions, plain_text
-from pyshardy.report.traffic import CollectiveRow, Traffic
 from pyshardy.results.compare import compare_traffic
 
 ROW = CollectiveRow(

@@ -78,7 +78,7 @@ def test_looking_at_results_dumps_nothing_more(directory: Path) -> None:
 
 
 def test_the_dump_is_one_that_can_be_shown_and_compared(directory: Path, tmp_path: Path) -> None:
-    from pyshardy.frontend.decided import compare, dump_shardings
+    from pyshardy.results.decided import compare, dump_shardings
 
     given = pyshardy.propagate(MLP)
     again = pyshardy.propagate(pyshardy.load(directory, module="module_0000.module"))

@@ -9,8 +9,8 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import pyshardy
-from pyshardy.report.traffic import KindTotal
-from pyshardy.running import compiled_collectives
+from pyshardy.api.run import compiled_collectives
+from pyshardy.costing.traffic import KindTotal
 from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
 
 MESH = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'

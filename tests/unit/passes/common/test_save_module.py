@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.api import load, propagate
+from pyshardy.api.load import load
+from pyshardy.api.propagate import propagate
 from pyshardy.ir.module import Module
 from pyshardy.passes.common.save_module import SaveModule
 from pyshardy.passes.flow import propagation_passes

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import pyshardy
-from pyshardy.report.traffic import Traffic
+from pyshardy.costing.traffic import Traffic
 
 _ROWS = 512
 _COUNTS = 8, 64, 512
@@ -130,7 +130,7 @@ _CASES = {
     "one element for all": (_one, 1, (3_584, 4_032, 4_088)),
 }
 """What is partitioned, the largest number of collectives, and the bytes that XLA's partitioner of jaxlib 0.12.0.1 sends
-on 8, 64 and 512 devices (`pyshardy.running.compiled_collectives`), every device in all."""
+on 8, 64 and 512 devices (`pyshardy.api.run.compiled_collectives`), every device in all."""
 
 
 @pytest.mark.parametrize("name", _CASES)

@@ -1,0 +1,200 @@
+"""Search for the shardings of a program that make it fast on hardware that need not be there."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyshardy.api.load import load
+from pyshardy.compilers.target import chip_of, compiler_name, with_chip
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.hardware import Hardware
+from pyshardy.errors import UsageError
+from pyshardy.frontend.annotate import core_mesh, with_mesh
+from pyshardy.ir.module import Module
+from pyshardy.report.cost import format_duration
+from pyshardy.results.cost import collective_model
+from pyshardy.results.plan import Plan
+from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
+from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
+from pyshardy.searching.planning.search import Search
+
+
+def search(
+    program: Any,
+    *example_args: Any,
+    mesh: Any = None,
+    devices: int | None = None,
+    hardware: Hardware | str | Path | None = None,
+    memory: float | None = None,
+    budget_s: float = 60.0,
+    seed: int = 0,
+    keep: Keep = True,
+    networks: Mapping[str, str] | None = None,
+    shape: Sequence[int] | None = None,
+    collectives: CollectiveModel | str = CollectiveModel.FORMULA,
+    candidates: int = MOST_CANDIDATES,
+    constraints: bool = True,
+    progress: bool | Callable[[str], None] = False,
+    partitioner: Partitioner | None = None,
+    compiler: str | None = None,
+    forbid: Mapping[str, str | Sequence[str]] | None = None,
+    whole_below: float = 0,
+    **keywords: Any,
+) -> Plan:
+    """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
+
+    Args:
+        program: A result of `load`, or anything that `load` takes.
+        example_args: For a function, its arguments, as for `load`.
+        mesh: Axes with sizes, or a mesh; by default that of the program.
+        devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", or with
+            "data" and "model".
+        hardware: The chip, as for `cost`; by default that of the compiler, or else v5p.
+        memory: The bytes that a device may use; by default the memory of the chip.
+        budget_s: The seconds that the search may take after the program is loaded.
+        seed: The seed of random choices. The same seed gives the same plan, unless the search runs out of time.
+        keep: Whether inputs and outputs keep the shardings that they have; or the names of those that do; or the
+            shardings to keep, by name, such as `{"x": PartitionSpec("data")}`: these replace all others. Constraints of
+            values in the program always stay.
+        networks: The networks of mesh axes, as for `cost`.
+        shape: The dimensions of the torus, as for `cost`.
+        collectives: The cost model of collectives, as for `cost`.
+        candidates: The most shardings of inputs to price; two fifths more for constraints.
+        constraints: Whether to constrain intermediate values where this makes the plan better.
+        progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
+        partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
+        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
+            one whose program costs least as it partitions it. It takes a second or so for each of five programs, after
+            the budget. By default, or with "none", no compiler is asked.
+        forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
+            stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
+        whole_below: Inputs of fewer bytes stay whole, such as scales of norms.
+        keywords: For a function, as for `load`.
+
+    Raises:
+        UsageError: The program has no mesh, or several; the chip is unknown; the budget or the memory is not a positive
+            number; the partitioner is not a function; the compiler is unknown, not installed, or for other devices.
+        ShardyError: The program cannot be propagated.
+
+    >>> plan = search('''
+    ... sdy.mesh @mesh = <["x"=8]>
+    ... func.func @main(%a: tensor<8192x4096xbf16>, %b: tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16> {
+    ...   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    ...     : (tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16>
+    ...   return %0 : tensor<8192x4096xbf16>
+    ... }''', hardware="h100")
+    >>> plan.fits, sorted(plan.specs)
+    (True, ['arg0', 'arg1'])
+    """
+    _check_number("budget_s", budget_s, "seconds, more than 0")
+    if memory is not None:
+        _check_number("memory", memory, "bytes, more than 0")
+    if whole_below != 0:
+        _check_number("whole_below", whole_below, "bytes, 0 or more")
+    if devices is not None and mesh is not None:
+        raise UsageError(DOING, got="mesh and devices", needed="one of them")
+    name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))
+    chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
+    limit = chip.memory_bytes if memory is None else float(memory)
+    options = SearchOptions(
+        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name,
+        _forbidden(forbid or {}), whole_below,
+    )  # fmt: skip
+    keep = _kept(keep)
+    say = sayer(progress)
+    with partitioner_in_use(partitioner):
+        if devices is not None:
+            return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
+        module = _load(program, example_args, mesh, keywords)
+        return Search(module, options, keep, say).run()
+
+
+def _check_number(name: str, given: object, needed: str) -> None:
+    if not isinstance(given, (int, float)) or not 0 < given < math.inf:
+        raise UsageError(DOING, got=f"{name}={given!r}", needed=needed)
+
+
+def _kept(keep: Keep) -> Keep:
+    """What is kept, in a form that can be read several times."""
+    if isinstance(keep, (bool, Mapping)):
+        return keep
+    if isinstance(keep, str) or not isinstance(keep, Iterable):
+        needed = "True, False, a list of names, or shardings by name"
+        raise UsageError(DOING, got=f"keep={keep!r}", needed=needed, hint='keep=["x"], or keep={"x": P("data")}')
+    return tuple(keep)
+
+
+def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mapping[str, Any]) -> Module:
+    is_function = callable(program) and bool(example_args)
+    if is_function:
+        return load(program, *example_args, mesh=mesh, **keywords)
+    module = load(program, **keywords)
+    return module if mesh is None else with_mesh(module, core_mesh(mesh))
+
+
+def _forbidden(forbid: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The axes by names, each as a tuple.
+
+    Raises:
+        UsageError: They have another form.
+    """
+    if not isinstance(forbid, Mapping) or not all(
+        isinstance(name, str) and isinstance(axes, (str, list, tuple, set, frozenset)) for name, axes in forbid.items()
+    ):
+        raise UsageError(DOING, got=f"forbid={forbid!r}", needed="axes by names of inputs", hint='{"params": "data"}')
+    return {name: (axes,) if isinstance(axes, str) else tuple(axes) for name, axes in forbid.items()}
+
+
+def _with_any_mesh(
+    program: Any,
+    example_args: Sequence[Any],
+    keywords: Mapping[str, Any],
+    devices: int,
+    options: SearchOptions,
+    keep: Keep,
+    say: Callable[[str], None],
+) -> Plan:
+    """The plan of the best mesh: tactics are tried on every mesh, the best two are searched."""
+    if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
+        raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
+    started = time.monotonic()
+    meshes = [
+        {"data": devices // model, "model": model} if model > 1 else {"data": devices} for model in _divisors(devices)
+    ]
+    ranked: list[tuple[tuple[float, float], int, dict[str, int]]] = []
+    refused: UsageError | None = None
+    for axes in meshes:
+        spent = time.monotonic() - started
+        share = max(0.5, (options.budget_s / 3 - spent) / len(meshes))
+        try:
+            one = Search(_load(program, example_args, axes, keywords), replace(options, budget_s=share), keep, say)
+        except UsageError as error:
+            if not isinstance(keep, Mapping):
+                raise
+            refused = error  # a sharding to keep may need an axis that this mesh does not have
+            continue
+        quick = one.look()
+        if quick is not None:
+            say(f"mesh {axes}: about {format_duration(quick[0])}")
+            ranked.append((quick, len(ranked), axes))
+    if not ranked:
+        raise refused or UsageError(
+            DOING, got=f"{devices} devices", needed="a program that fits on a mesh of these devices"
+        )
+    ranked.sort()
+    left = max(1.0, options.budget_s - (time.monotonic() - started))
+    plans = []
+    for _, _, axes in ranked[:2]:
+        module = _load(program, example_args, axes, keywords)
+        plans.append(Search(module, replace(options, budget_s=left / len(ranked[:2])), keep, say).run())
+    return min(plans, key=lambda plan: (not plan.fits, plan.step_seconds))
+
+
+def _divisors(devices: int) -> list[int]:
+    return [size for size in range(1, devices + 1) if devices % size == 0 and size <= 64]

@@ -1,0 +1,1 @@
+"""What may send fewer bytes: annotations, constraints and code that are tried."""

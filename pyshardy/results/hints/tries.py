@@ -1,0 +1,76 @@
+"""Partitions a program with other annotations, and measures what they save."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import ShardyError
+from pyshardy.results.edit import edited_result
+from pyshardy.results.edit_base import EditState
+from pyshardy.results.hints.edits import AnnotationEdit, AnyEdit, Trial, is_better, work_of
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.sharded_program import shard
+
+
+class Tries:
+    """Tries annotations of one program.
+
+    Annotations that propagate to the same shardings are partitioned once; those that change no sharding, never.
+
+    Args:
+        before: The program as it is.
+
+    Attributes:
+        now: Its cost.
+        partitioned: How often a program was partitioned.
+    """
+
+    def __init__(self, before: Partition) -> None:
+        self.before = before
+        self.now = _trial(before)
+        self.partitioned = 0
+        self._edits: dict[AnyEdit, Trial | None] = {}
+        self._states: dict[Hashable, Trial | None] = {_key(before.sharded.editing): None}
+
+    def __call__(self, edit: AnyEdit) -> Trial | None:
+        """The cost with an annotation; None if that is no better, or if the program cannot be partitioned with it."""
+        if edit not in self._edits:
+            self._edits[edit] = self._try(edit)
+        return self._edits[edit]
+
+    def _try(self, edit: AnyEdit) -> Trial | None:
+        try:
+            if not isinstance(edit, AnnotationEdit):
+                self.partitioned += 1
+                sharded, root = shard(edit.apply(self.before.before), self.before.sharded.options)
+                return self._better(finish_partition(sharded, self.before.options, root))
+            edited = edited_result(self.before, [(edit.kind, index, edit.sharding) for index in edit.indices])
+            key = edit if edited.state is None else _key(edited.state)
+            if key not in self._states:
+                self.partitioned += 1
+                self._states[key] = None
+                self._states[key] = self._better(edited.result)
+        except ShardyError:
+            return None
+        return self._states[key]
+
+    def _better(self, found: Partition) -> Trial | None:
+        sent, work = found.traffic.sent_bytes_per_device, work_of(found.module.root)
+        return _trial(found) if is_better(sent, work, self.now) else None
+
+
+def _trial(found: Partition) -> Trial:
+    work = work_of(found.module.root)
+    return Trial(found.traffic.sent_bytes_per_device, found.bytes_per_device, work, found.inputs, found.outputs)
+
+
+def _key(state: EditState) -> Hashable:
+    """The shardings that partitioning reads, as far as they differ from the base; it closes all dimensions first."""
+    base = state.base.run.propagated.shardings
+    pairs = [(value, _closed(base[value]), _closed(new)) for value, new in state.shardings.items()]
+    return frozenset((value, new) for value, old, new in pairs if new != old)
+
+
+def _closed(sharding: TensorSharding | None) -> TensorSharding | None:
+    return None if sharding is None else sharding.without_priorities().closed()

@@ -1,0 +1,183 @@
+"""Prices the candidates of a search: one program under other shardings of its inputs and outputs.
+
+The program is imported once. For each candidate the passes propagate and partition a copy, and the program of one
+device is priced as `pyshardy.cost` does. A program with many equal layers is priced on a short version of it, which has
+three layers of every kind; the middle one stands for all in between. So further layers take no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.counting import count_collectives
+from pyshardy.costing.least import least_seconds
+from pyshardy.costing.program import Op as CostOp
+from pyshardy.costing.program import Program
+from pyshardy.costing.topology import Topology
+from pyshardy.errors import UsageError
+from pyshardy.ir.attributes import NO_ATTRS
+from pyshardy.ir.cost_program import CostReader, NodePlace, SharedKinds, cost_program
+from pyshardy.ir.functions import SHARDING, main_function
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.shardings import module_meshes
+from pyshardy.passes.flow import partition_ending
+from pyshardy.passes.partition_options import PartitionOptions
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.results.partition import partition_in_place
+from pyshardy.results.sharded_program import import_program, propagate_in_place
+from pyshardy.searching.program.search_program import short_program
+from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, part_of, stretch_counts
+
+CollectiveCounts = Mapping[tuple[str, str], tuple[int, int]]
+"""How many collectives of a kind over some axes a step runs, and the bytes that every device sends for them."""
+ShardingsByPosition = Mapping[int, TensorSharding]
+"""The shardings of arguments or results, by position."""
+_DOING = "pricing candidates"
+
+
+class LayeredCandidates:
+    """Prices candidates of one program.
+
+    Args:
+        module: The program, as `load` returns it.
+        mesh: The name of its mesh.
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+        is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
+
+    Attributes:
+        is_exact: Whether no layer is left out, so prices equal those of the full estimate.
+
+    Raises:
+        UsageError: The program has no mesh, several meshes, or sharding groups, whose members share annotations before
+            propagation.
+
+    >>> from pyshardy import load
+    >>> from pyshardy.core.notation import parse_sharding
+    >>> from pyshardy.costing.chips import find_hardware
+    >>> from pyshardy.costing.topology import make_topology
+    >>> module = load('''
+    ... sdy.mesh @mesh = <["x"=2]>
+    ... func.func @main(%a: tensor<8192x4096xf32>, %b: tensor<4096x8192xf32>) -> tensor<8192x8192xf32> {
+    ...   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    ...     : (tensor<8192x4096xf32>, tensor<4096x8192xf32>) -> tensor<8192x8192xf32>
+    ...   return %0 : tensor<8192x8192xf32>
+    ... }''')
+    >>> prices = LayeredCandidates(module, "mesh", make_topology(find_hardware("h100"), (("x", 2),)))
+    >>> rows, contracted = (parse_sharding(f"<@mesh, {text}>") for text in ('[{"x"}, {}]', '[{}, {"x"}]'))
+    >>> prices.price({0: rows}, {}).seconds < prices.price({0: contracted}, {}).seconds
+    True
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        mesh: str,
+        topology: Topology,
+        model: CollectiveModel = CollectiveModel.FORMULA,
+        is_open: bool = False,
+    ) -> None:
+        self.topology, self.model = topology, model
+        self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
+        if len(set(self.meshes.values())) != 1:
+            raise UsageError(_DOING, got="a program with no mesh or several", needed="one mesh")
+        if ops_named(module.root, ("sdy.sharding_group",)):
+            raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
+        with module.context, pause_gc():
+            short, families = short_program(module.root)
+            if not is_open:
+                _share_nothing(short.root, mesh)
+        self.is_exact = not families
+        self._short, self._counts = short.root, stretch_counts(families)
+        self._places = {
+            kind: {place: at for at, place in enumerate(places)}
+            for kind, places in (("arg_attrs", short.inputs), ("res_attrs", short.outputs))
+        }
+        self._imported = import_program(module.with_root(short.root), PropagateOptions())
+        self._ending = partition_ending(self._imported.applied, PartitionOptions())
+        self._kinds = SharedKinds()
+
+    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Brief:
+        """Time and memory with these shardings of arguments and results.
+
+        Raises:
+            ShardyError: The shardings do not fit, or the program cannot be partitioned.
+        """
+        with pause_gc():
+            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, part_of=self._part_of)
+
+    def price_with_collectives(
+        self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
+    ) -> tuple[Brief, CollectiveCounts]:
+        """Time and memory with these shardings, and the collectives by kind and axes, such as "data+model".
+
+        Raises:
+            ShardyError: The shardings do not fit, or the program cannot be partitioned.
+        """
+        with pause_gc():
+            program = self._program(inputs, outputs)
+            return brief_estimate(program, self.topology, self.model, part_of=self._part_of), self._collectives(program)
+
+    def _collectives(self, program: Program) -> CollectiveCounts:
+        found: dict[tuple[str, str], tuple[int, int]] = {}
+        for one in count_collectives(program):
+            traffic, part = one.op.traffic, self._part_of(one.op)
+            if traffic is not None and traffic.group_size > 1:
+                times = one.times * (1 if part is None else 1 + part.more)
+                axes = "+".join(name.strip('"') for name, _ in traffic.axes) if traffic.axes else "several groups"
+                count, bytes = found.get((traffic.kind, axes), (0, 0))
+                found[traffic.kind, axes] = count + times, bytes + times * traffic.sent_bytes
+        return found
+
+    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Program:
+        """The program of one device, with as few layers as the short version."""
+        given = [
+            (kind, self._places[kind][place], sharding)
+            for kind, shardings in (("arg_attrs", inputs), ("res_attrs", outputs))
+            for place, sharding in shardings.items()
+            if place in self._places[kind]
+        ]
+        candidate = self._imported.annotated(given)
+        propagate_in_place(candidate)
+        module, root = candidate.module, candidate.root
+        partition_in_place(module, root, self.meshes, self._ending, candidate.completes_sums)
+        return CostReader(root, self.meshes, module.name, self._kinds).program()
+
+    def least_seconds(self) -> float:
+        """The seconds that no shardings of the program can be faster than: see `pyshardy.costing.least`."""
+        with pause_gc():
+            program = cost_program(self._short, module_meshes(self._short))
+
+        def count(op: CostOp) -> int:
+            part = self._part_of(op)
+            return 1 if part is None else 1 + part.more
+
+        return least_seconds(program, self.topology.hardware, self.topology.devices, count)
+
+    def _part_of(self, op: CostOp) -> Part | None:
+        if self.is_exact:
+            return NOWHERE
+        found = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
+        if found is None:
+            return None
+        if found.kind == BETWEEN:
+            return NOWHERE
+        return Part(found.offset, self._counts[found.stretch] - 3 if found.kind == MIDDLE else 0)
+
+
+def _share_nothing(root: Op, mesh: str) -> None:
+    """Give arguments without a sharding one without axes, so import treats them as it treats sharded ones."""
+    main = main_function(root)
+    args = main.region.blocks[0].args
+    entries: list[Any] = list(main.attrs.get("arg_attrs") or (NO_ATTRS,) * len(args))
+    for place, arg in enumerate(args):
+        if arg.type.shape is not None and SHARDING not in entries[place]:
+            entries[place] = entries[place].with_value(SHARDING, TensorSharding.fully_replicated(mesh, arg.type.rank))
+    main.set_attr("arg_attrs", tuple(entries))

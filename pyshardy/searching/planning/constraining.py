@@ -1,0 +1,345 @@
+"""The constraints of a plan. The search looks for them after the shardings of inputs, with the careful estimate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.errors import ShardyError
+from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import NamedValue, with_shardings
+from pyshardy.ir.source_values import constrained, first_shardings
+from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.plan import PlanRow
+from pyshardy.results.sharded_program import shard
+from pyshardy.searching.autopartition.constraints import LEAST_GAIN, ConstrainableValue, Constrained, ConstraintSearch
+from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, score
+from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
+from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.planning.candidates import LayeredCandidates, ShardingsByPosition
+from pyshardy.searching.program.search_program import short_program
+
+_MOST_VALUES = 24
+"""The number of values that the built-in search may constrain, the largest ones."""
+_MOST_STARTS = 2
+"""The number of plans of experts from which constraints are searched."""
+_SHARES = 4
+"""The most careful estimates, as a multiple of the limit of one step."""
+NOTHING = 0.0005
+"""The share of time or memory that counts as none."""
+_QUICK = 3
+"""The number of quick estimates of neighbours for each careful one."""
+
+
+def with_constraints(module: Module, values: Sequence[NamedValue], chosen: Constrained, mesh: str) -> Module:
+    """A module with constraints.
+
+    Args:
+        module: The program.
+        values: The values that can be constrained.
+        chosen: The axes of values, by position.
+        mesh: The name of the mesh.
+    """
+    return constrained(module, with_shardings(values, chosen, mesh)) if chosen else module
+
+
+def constrainable_values(
+    annotated: Module, values: Sequence[NamedValue], with_parts: bool = False
+) -> list[ConstrainableValue]:
+    """The largest values with the axes that propagation gives them.
+
+    Args:
+        annotated: The program with shardings on inputs and outputs.
+        values: Its values.
+        with_parts: Whether to name values that have parts of axes too, which no constraint can have.
+    """
+    with annotated.context:
+        short, _ = short_program(annotated.root)
+    try:
+        shardings = first_shardings(shard(annotated.with_root(short.root), PropagateOptions())[1])
+    except ShardyError:
+        return []
+    found = []
+    largest = sorted(range(len(values)), key=lambda number: -values[number].bytes)[:_MOST_VALUES]
+    for number in sorted(largest):
+        one, value = values[number], values[number].value
+        sharding = shardings.get((value.span, value.shape))
+        axes = () if sharding is None else [axis for dim in sharding.dims for axis in dim.axes]
+        if with_parts or all(axis.is_full for axis in axes):
+            dims = _dims(sharding, len(value.shape))
+            found.append(ConstrainableValue(number, value.shape, value.element, one.bytes, dims))
+    return found
+
+
+def _dims(sharding: TensorSharding | None, rank: int) -> Dims:
+    """The axes of a sharding by name, without parts of axes."""
+    if sharding is None:
+        return ((),) * rank
+    return tuple(tuple(axis.name for axis in dim.axes if axis.is_full) for dim in sharding.dims)
+
+
+class ConstrainedAssignment(NamedTuple):
+    """Shardings of inputs with constraints.
+
+    Attributes:
+        answer: The axes of inputs and of intermediate values.
+        quick: The careful estimate.
+    """
+
+    answer: Answer
+    quick: Quick
+
+
+class _QuickEstimates(Mapping[Assignment, "Quick | None"]):
+    """Quick estimates of shardings of inputs with constraints, made when they are asked for, up to a number."""
+
+    def __init__(self, between: Values, space: Space, chosen: Constrained, most: int) -> None:
+        self._between, self._space, self._chosen, self._most = between, space, chosen, most
+        self._found: dict[Assignment, Quick | None] = {}
+
+    def __getitem__(self, assignment: Assignment) -> Quick | None:
+        if assignment not in self._found:
+            if len(self._found) >= self._most:
+                raise KeyError(assignment)
+            self._found[assignment] = self._between.price(self._space, assignment, self._chosen)
+        return self._found[assignment]
+
+    def __iter__(self) -> Iterator[Assignment]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class ExpertPlan(NamedTuple):
+    """A plan of experts: shardings of inputs, and constraints.
+
+    Attributes:
+        name: The constraints in words.
+        found: The shardings and the estimate.
+        row: The estimate of the partitioned program; None if it was not partitioned.
+    """
+
+    name: str
+    found: ConstrainedAssignment
+    row: PlanRow | None = None
+
+
+@dataclass
+class Constraining:
+    """A search for the constraints of one program.
+
+    Attributes:
+        module: The program.
+        mesh: The name of its mesh.
+        values: Its intermediate values.
+        space: The decisions on inputs.
+        between: Gives quick estimates with constraints.
+        plain: Gives the careful estimate without constraints.
+        layered: Makes the estimator of a module; None for a module that it does not support.
+        borders: Gives the shardings of inputs and outputs of an assignment, by position.
+        annotated: Gives the program with these shardings.
+        limits: When it ends.
+        tries: The number of careful estimates so far.
+        experts: The plans of experts with constraints that were priced.
+    """
+
+    module: Module
+    mesh: str
+    values: Sequence[NamedValue]
+    space: Space
+    between: Values
+    plain: PriceFunction
+    layered: Callable[[Module], LayeredCandidates | None]
+    borders: Callable[[Assignment], tuple[ShardingsByPosition, ShardingsByPosition]]
+    annotated: Callable[[Assignment], Module]
+    limits: Limits
+    tries: int = 0
+    experts: list[ExpertPlan] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._known: dict[object, Quick | None] = {}
+        self._latest: tuple[object, LayeredCandidates | None] = (None, None)
+        self._sites: dict[Assignment, list[ConstrainableValue]] = {}
+
+    def run(self, starts: Sequence[Answer], experts: Iterable[Assignment]) -> ConstrainedAssignment | None:
+        """The best shardings of inputs with constraints; None if no constraint gains.
+
+        First it prices the constraints that experts write beside shardings of inputs. From the best of these, and from
+        the first start, it searches constraints, then shardings of inputs, in turns while this gains.
+
+        Args:
+            starts: Shardings of inputs with the constraints that are there at first; the first is the best plan so far.
+            experts: Shardings of inputs to which the constraints of experts are added.
+        """
+        if not self.values:
+            return None
+        pool = [ConstrainedAssignment(start, quick) for start in starts if (quick := self._priced(start)) is not None]
+        for assignment in dict.fromkeys([starts[0].assignment, *experts]):
+            pool += self._with_experts(assignment)
+        rest: dict[Assignment, ConstrainedAssignment] = {}
+        for one in sorted(pool[1:], key=lambda one: self._score(one.quick)):
+            rest.setdefault(one.answer.assignment, one)
+        chosen = [*pool[:1], *list(rest.values())[:_MOST_STARTS]]
+        found = [self._constrained(one, len(chosen) - place) for place, one in enumerate(chosen)]
+        best = min(found, key=lambda result: self._score(result.quick), default=None)
+        return None if best is None or not best.answer.constraints else self._settled(best)
+
+    def _score(self, quick: Quick) -> tuple[float, float]:
+        return score(quick, self.space.problem.limit)
+
+    def _priced(self, answer: Answer) -> Quick | None:
+        """The careful estimate, counted as a candidate if it was not made before."""
+        before = len(self._known)
+        quick = self.price(answer.assignment, answer.constraints)
+        self.tries += len(self._known) - before
+        return quick
+
+    @cached_property
+    def _classes(self) -> dict[int, tuple[int, ...]]:
+        """The classes of the dimensions of values, by their number."""
+        places = self.space.problem.places()
+        numbers = {number: places.get((one.value.span, one.value.shape)) for number, one in enumerate(self.values)}
+        return {number: self.space.classes_of(value) for number, value in numbers.items() if value is not None}
+
+    def sites(self, assignment: Assignment) -> list[ConstrainableValue]:
+        """The values with the axes that propagation gives them."""
+        if assignment not in self._sites:
+            self._sites[assignment] = constrainable_values(self.annotated(assignment), self.values)
+        return self._sites[assignment]
+
+    def _with_experts(self, assignment: Assignment) -> Iterator[ConstrainedAssignment]:
+        """Shardings of inputs, without constraints and with those of experts, while the limits allow."""
+        plain = self.price(assignment, {})
+        if self.is_over() or plain is None:
+            return
+        yield ConstrainedAssignment(Answer(assignment, {}), plain)
+        for name, chosen in expert_constraints(self.space, assignment, self.sites(assignment), self._classes):
+            answer = Answer(assignment, chosen)
+            quick = None if self.is_over() else self._priced(answer)
+            if quick is not None:
+                found = ConstrainedAssignment(answer, quick)
+                self.experts.append(ExpertPlan(name, found))
+                yield found
+
+    def _constrained(self, start: ConstrainedAssignment, starts: int = 1) -> ConstrainedAssignment:
+        """The best constraints for shardings of inputs that the limits allow to find.
+
+        Args:
+            start: The shardings, with the constraints to begin with.
+            starts: The number of starts that are left, with this one; they share what is left of the candidates.
+        """
+        assignment, chosen = start.answer
+        if self.is_over():
+            return start
+        left = self._most - self.tries
+        most = min(left, max(self.limits.most * 3 // 4, left // (starts + 1)))
+        sites = self.sites(assignment)
+        ideas = expert_dims(self.space, assignment, sites, self._classes)
+        search = ConstraintSearch(
+            self.space.axes, lambda other: self.price(assignment, other), self._score, self.limits.until, most, ideas,
+            best=dict(chosen), quick=start.quick,
+        )  # fmt: skip
+        search.run(sites)
+        self.tries += search.tries
+        return ConstrainedAssignment(Answer(assignment, search.best), search.quick or start.quick)
+
+    def _settled(self, best: ConstrainedAssignment) -> ConstrainedAssignment:
+        """Shardings of inputs for constraints, constraints for shardings of inputs, in turns while this gains."""
+        while not self.is_over():
+            before = best
+            best = self._refined(best)
+            if best.answer.assignment == before.answer.assignment:
+                break
+            best = self._constrained(best)
+            if self._score(best.quick)[0] > self._score(before.quick)[0] * (1 - LEAST_GAIN):
+                break
+        return best
+
+    def _refined(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
+        """The best shardings of inputs near those of a plan, with the same constraints."""
+        assignment, chosen = result.answer
+        limits = self.limits._replace(most=max(1, min(self.limits.most, self._most - self.tries)))
+        explorer = Explorer(self.space, limits, None, lambda other: self.price(other, chosen))
+        explorer.evaluate(assignment)
+        explorer.climb(_QuickEstimates(self.between, self.space, chosen, _QUICK * limits.most))
+        self.tries += len(explorer.found)
+        best = explorer.best
+        return result if best is None else ConstrainedAssignment(Answer(best.assignment, chosen), best.quick)
+
+    @property
+    def _most(self) -> int:
+        """The most careful estimates of all steps together."""
+        return _SHARES * self.limits.most
+
+    def is_over(self) -> bool:
+        """Whether time or candidates have run out."""
+        return self.tries >= self._most or time.monotonic() > self.limits.until
+
+    def price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
+        """The careful estimate; None if it cannot be propagated."""
+        key = assignment, tuple(sorted(chosen.items()))
+        if key not in self._known:
+            self._known[key] = self._price(assignment, chosen) if chosen else self.plain(assignment)
+        return self._known[key]
+
+    def is_priced(self, answer: Answer) -> bool:
+        """Whether the careful estimate of a plan is known."""
+        return (answer.assignment, tuple(sorted(answer.constraints.items()))) in self._known
+
+    def keep(self, answer: Answer, quick: Quick) -> None:
+        """Keep a careful estimate."""
+        self._known.setdefault((answer.assignment, tuple(sorted(answer.constraints.items()))), quick)
+
+    def estimator(self, chosen: Constrained) -> LayeredCandidates | None:
+        """What gives the careful estimates with constraints; None for a program that it does not support."""
+        key = tuple(sorted(chosen.items()))
+        if self._latest[0] != key:
+            self._latest = key, self.layered(with_constraints(self.module, self.values, chosen, self.mesh))
+        return self._latest[1]
+
+    def _price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
+        prices = self.estimator(chosen)
+        try:
+            found = None if prices is None else prices.price(*self.borders(assignment))
+        except ShardyError:
+            return None
+        return None if found is None else Quick(found.seconds, found.bytes)
+
+    def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
+        """The plan without the constraints that change nothing beside the others; small values come first."""
+        assignment, chosen = result.answer
+        for place in sorted(chosen, key=lambda number: (self.values[number].bytes, -number)):
+            left = {other: dims for other, dims in chosen.items() if other != place}
+            quick = self.price(assignment, left)
+            if quick is None or quick.seconds > result.quick.seconds * (1 + NOTHING):
+                continue
+            if quick.bytes <= result.quick.bytes * (1 + NOTHING):
+                chosen, result = left, ConstrainedAssignment(Answer(assignment, left), quick)
+        return result
+
+    def module_of(self, answer: Answer) -> Module:
+        """The program with shardings of inputs, and constraints."""
+        return with_constraints(self.annotated(answer.assignment), self.values, answer.constraints, self.mesh)
+
+    def plan_constraints(self, result: ConstrainedAssignment) -> tuple[PlanConstraint, ...]:
+        """The constraints of a plan, each with its gain."""
+        return tuple(self._plan_constraint(result, place) for place in sorted(result.answer.constraints))
+
+    def _plan_constraint(self, result: ConstrainedAssignment, place: int) -> PlanConstraint:
+        value, name = self.values[place]
+        assignment, chosen = result.answer
+        without = self.price(assignment, {other: dims for other, dims in chosen.items() if other != place})
+        seconds = 0.0 if without is None else without.seconds - result.quick.seconds
+        bytes = 0.0 if without is None else without.bytes - result.quick.bytes
+        return PlanConstraint(
+            name, value.function, *value.span, value.shape, value.element, chosen[place], value.count, seconds, bytes
+        )

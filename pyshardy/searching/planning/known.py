@@ -1,0 +1,84 @@
+"""The estimates of the candidates of a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from pyshardy.report.plan import PlanRow
+from pyshardy.searching.autopartition.explore import Explorer
+from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.space import Assignment
+from pyshardy.searching.planning.options import SearchOptions, rank
+
+
+@dataclass
+class Known:
+    """The costs of candidates.
+
+    Attributes:
+        options: The options of the search.
+        explorer: The search with the quick estimates.
+        checker: The search with the careful estimates.
+        is_like_whole: Whether the careful estimate equals that of `pyshardy.cost`.
+        wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
+    """
+
+    options: SearchOptions
+    explorer: Explorer
+    checker: Explorer
+    is_like_whole: bool
+    wholes: dict[Assignment, PlanRow | None] = field(default_factory=dict)
+
+    def best(self) -> tuple[PlanRow, Assignment] | None:
+        """The best of the partitioned candidates."""
+        found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
+        return min(found, key=lambda pair: (*rank(pair[0]), pair[1]), default=None)
+
+    def row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
+        """The row of an assignment with its most exact estimate; None if it was not priced.
+
+        Args:
+            name: The name of the row.
+            assignment: The assignment.
+        """
+        assignment = self.explorer.symmetry.first(assignment)
+        whole = self.wholes.get(assignment)
+        if whole is not None:
+            return PlanRow(name, *figures(whole))
+        careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
+        if careful is not None:
+            return self.careful_row(name, careful)
+        if quick is not None:
+            return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False)
+        return None
+
+    def careful_row(self, name: str, careful: Quick) -> PlanRow:
+        """The row of a careful estimate. Where layers repeat, the error that it has for the best plan is taken out."""
+        seconds, bytes = careful.seconds, careful.bytes
+        best = None if self.is_like_whole else self.best()
+        own = None if best is None else self.checker.found.get(best[1])
+        if best is not None and own is not None and own.seconds and own.bytes:
+            seconds, bytes = seconds * best[0].seconds / own.seconds, bytes * best[0].bytes / own.bytes
+        return PlanRow(name, seconds, bytes, bytes <= self.options.limit, self.is_like_whole)
+
+    def front(self, others: Iterable[PlanRow]) -> Iterator[PlanRow]:
+        """The partitioned or carefully estimated candidates that no other beats in time and memory at once.
+
+        Args:
+            others: Further rows, such as the plan and plans of experts with constraints.
+        """
+        known = dict.fromkeys([*self.wholes, *self.checker.found])
+        rows = [row for row in (self.row_of("", one) for one in known) if row is not None]
+        rows = [*(replace(row, name="") for row in others), *rows]
+        least = math.inf
+        for row in sorted(rows, key=lambda row: (row.seconds, row.bytes)):
+            if row.bytes < least * 0.99:
+                least = row.bytes
+                yield row
+
+
+def figures(row: PlanRow) -> tuple[float, float, bool, bool, tuple[tuple[str, int], ...], int]:
+    """The figures of a row without its name."""
+    return row.seconds, row.bytes, row.fits, row.is_exact, row.unpriced, row.sent_bytes

@@ -1,0 +1,98 @@
+"""The options of a search."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyshardy.api.cost import cost
+from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.hardware import Hardware
+from pyshardy.errors import ShardyError
+from pyshardy.ir.module import Module
+from pyshardy.report.plan import CompiledRow, PlanRow
+from pyshardy.results.cost import Cost
+from pyshardy.searching.autopartition.constraints import LEAST_GAIN
+from pyshardy.searching.autopartition.registry import AxesPerDim
+
+DOING = "searching for shardings"
+Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
+"""Whether to keep shardings, the names of those that are kept, or the shardings to keep by name."""
+MOST_CANDIDATES = 800
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of a search.
+
+    Attributes:
+        hardware: The chip.
+        networks: The networks of mesh axes.
+        shape: The dimensions of the torus.
+        collectives: The cost model of collectives.
+        limit: The bytes that a device may use.
+        budget_s: The seconds that the search may take.
+        candidates: The number of candidates that it may price.
+        seed: The seed of random choices.
+        constraints: Whether intermediate values may be constrained.
+        compiler: The compiler that confirms the best plans; empty for none.
+        forbid: The axes that inputs may not have, by their names.
+        whole_below: Inputs of fewer bytes stay whole.
+    """
+
+    hardware: Hardware
+    networks: Mapping[str, str] | None
+    shape: Sequence[int] | None
+    collectives: CollectiveModel
+    limit: float
+    budget_s: float
+    candidates: int
+    seed: int
+    constraints: bool = True
+    compiler: str = ""
+    forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    whole_below: float = 0.0
+
+    def cost(self, program: Any) -> Cost:
+        """The estimate of `pyshardy.cost` for a module or a partitioned program.
+
+        Raises:
+            ShardyError: The module cannot be partitioned.
+        """
+        return cost(program, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives)
+
+    def row(self, name: str, module: Module) -> PlanRow | None:
+        """The estimate of `pyshardy.cost` for a module; None if the module cannot be partitioned."""
+        try:
+            found = self.cost(module)
+        except ShardyError:
+            return None
+        fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
+        sent = sum(row.sent_bytes_per_device for row in found.estimate.collectives)
+        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent)
+
+
+def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
+    """A function that takes a text on what is being done: the given one, one that prints on standard error, or none."""
+    if callable(progress):
+        return progress
+    return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda text: None)
+
+
+def rank(row: PlanRow | CompiledRow) -> tuple[bool, float, float]:
+    """A sort key: first the plans that fit into memory, by time; then the others, by memory."""
+    return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)
+
+
+def gains(row: PlanRow, plain: PlanRow) -> bool:
+    """Whether a plan with constraints is worth them.
+
+    Args:
+        row: The plan.
+        plain: The one without, or with others.
+    """
+    if row.fits != plain.fits or not row.fits:
+        return rank(row) < rank(plain)
+    return row.seconds < plain.seconds * (1 - LEAST_GAIN)

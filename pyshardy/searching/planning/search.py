@@ -1,0 +1,215 @@
+"""One search over one mesh: the order of estimates, and the plan."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from pyshardy.report.plan import THE_PLAN, PlanRow
+from pyshardy.results.plan import Plan
+from pyshardy.searching.autopartition.explore import Limits
+from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.registry import (
+    Answer,
+    our_partitioner,
+    registered_partitioner,
+    run_partitioner,
+)
+from pyshardy.searching.autopartition.space import Assignment
+from pyshardy.searching.autopartition.tactics import without_storing
+from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, confirmed
+from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
+from pyshardy.searching.planning.given import given_assignment
+from pyshardy.searching.planning.known import figures
+from pyshardy.searching.planning.options import gains, rank
+from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
+from pyshardy.searching.planning.settling import settle
+from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
+from pyshardy.searching.planning.telling import plan_of
+
+_TRIES, _LEAST_TRIES = 10, 24
+"""The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
+_MOST_EXPERTS = 6
+"""The number of experts' tactics that are constrained too."""
+_BY_USER = "what the registered partitioner found"
+_MOST_TRIES = 8
+"""The number of candidates that are partitioned if the first ones do not fit into memory."""
+
+
+class Search(SearchState):
+    """One search over one mesh."""
+
+    def look(self) -> tuple[float, float] | None:
+        """The score of the best tactic by quick estimates; None if none propagates."""
+        self.explorer.seed()
+        best = self.explorer.best
+        return None if best is None else self.explorer.score(best.quick)
+
+    def run(self) -> Plan:
+        """Search, and return the best plan."""
+        try:
+            self.explorer.seed()
+            own = self._partitioned_by_user() if registered_partitioner() is not our_partitioner else None
+            if own is None:
+                self._learn()
+                our_partitioner(self.task)
+            self.as_given = given_assignment(self)
+            self._check(None if own is None else own.assignment)
+            self._finish(None if own is None else own.assignment)
+            self._constrain(own)
+            settle(self)
+            self._confirm()
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            self.notes.append("the search was interrupted: this is the best plan so far")
+        return plan_of(self)
+
+    def _partitioned_by_user(self) -> Answer:
+        found = run_partitioner(self.task)
+        self.explorer.evaluate(found.assignment)
+        if not found.constraints:
+            self.names[found.assignment] = _BY_USER
+        return found
+
+    def _learn(self) -> None:
+        """Compare the quick estimate of memory with the careful one, for a few tactics, and correct the limit."""
+        ratios = []
+        for found in self.explorer.ranked()[:2]:
+            careful = self.checker.evaluate(found.assignment)
+            if careful is not None and found.quick.bytes:
+                ratios.append(careful.bytes / found.quick.bytes)
+        if ratios:
+            self.explorer.limit = self.options.limit / min(4.0, max(1.0, *ratios))
+            best = self.explorer.ranked()
+            self.explorer.best = best[0] if best else None
+
+    def _check(self, own: Assignment | None) -> None:
+        """Price carefully the candidates with the best quick estimates and the tactics of experts, then neighbours."""
+        best = [found.assignment for found in self.explorer.ranked()]
+        tactics = set(self.explorer.tactics.values())
+        experts = [assignment for assignment in best if assignment in tactics]
+        wanted = [one for one in (own, self.as_given) if one is not None]
+        for one, other in zip_longest(best[:12], experts):
+            wanted += [assignment for assignment in (one, other) if assignment is not None]
+        self.checker.look_at("careful estimates", dict.fromkeys(wanted))
+        self.checker.climb(self.explorer.found)
+        if self.known.is_like_whole and self.prices is not None:
+            self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
+            if self.all:
+                self.checker.allow(len(self.all))
+            self.checker.look_at("all shardings of inputs", self.all)
+
+    def _finish(self, own: Assignment | None) -> None:
+        """Partition the best candidate; if the careful estimate is inexact, also the next ones while there is time."""
+        ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
+        tactics = set(self.explorer.tactics.values())
+        experts = [assignment for assignment in ranked if assignment in tactics][:2]
+        others = [] if self.known.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
+        self.whole(ranked[0])
+        for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
+            best = self.known.best()
+            is_done = assignment not in others and best is not None and best[0].fits
+            if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
+                break
+            self.whole(assignment)
+
+    def _constrain(self, own: Answer | None) -> None:
+        """Look for constraints that make the plan, or an expert's tactic, better than the plan; partition it then.
+
+        What a registered partitioner found with constraints is partitioned in any case.
+        """
+        best = self.known.best()
+        until = self.explained_by - 1.5 * self.whole_seconds
+        limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
+        has_own = own is not None and bool(own.constraints)
+        if best is None or not (has_own or (self._may_constrain and time.monotonic() <= until)):
+            return
+        constraining = Constraining(
+            self.module, self.mesh_name, self.values, self.space, self.task.between, self.plain, self.layered,
+            self.borders, self.annotated, limits,
+        )  # fmt: skip
+        self.constraining = constraining
+        if own is not None and has_own:
+            self._take(own, constraining, best[0])
+        if self._may_constrain and time.monotonic() <= until:
+            self._search_constraints(own, constraining, best)
+
+    @property
+    def _may_constrain(self) -> bool:
+        """Whether the built-in search may look for constraints, and can price them."""
+        return self.options.constraints and self.prices is not None
+
+    def _take(self, own: Answer, constraining: Constraining, best: PlanRow) -> None:
+        """Partition what a registered partitioner found with constraints; if it is better, it is the plan."""
+        row = self.options.row(_BY_USER, constraining.module_of(own))
+        if row is None:
+            self.notes.append(f"{_BY_USER} cannot be partitioned")
+            return
+        self.named.append(row)
+        if rank(row) < rank(best):
+            found = ConstrainedAssignment(own, Quick(row.seconds, row.bytes))
+            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
+
+    def _search_constraints(
+        self, own: Answer | None, constraining: Constraining, best: tuple[PlanRow, Assignment]
+    ) -> None:
+        starts = [Answer(best[1], {})] + ([] if own is None or not own.constraints else [own])
+        starts += [] if self.as_given is None else [Answer(self.as_given, {})]
+        found = constraining.run(starts, self._experts())
+        self.tries, self.experts = constraining.tries, constraining.experts
+        row = None if found is None else self.options.row("", constraining.module_of(found.answer))
+        known = best[0] if self.constrained is None else self.constrained[0]
+        if found is not None and row is not None and gains(row, known):
+            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
+
+    def _experts(self) -> list[Assignment]:
+        """The tactics of experts to which constraints are added: the best ones, and the best that need constraints.
+
+        Weights stored along an axis of the batch may cost much without constraints. So such a tactic counts as if it
+        took as long as the one that stores nothing.
+        """
+        tactics = self.explorer.tactics
+        rows = {name: self.known.row_of(name, assignment) for name, assignment in tactics.items()}
+        seconds = {name: row.seconds for name, row in rows.items() if row is not None}
+        bases = {name: seconds.get(base, math.inf) for name in seconds if (base := without_storing(name)) != name}
+        ranked = sorted(seconds, key=lambda name: seconds[name])
+        stored = sorted(bases, key=lambda name: min(bases[name], seconds[name]))
+        names = [name for pair in zip_longest(ranked, stored) for name in pair if name is not None]
+        return list(dict.fromkeys(tactics[name] for name in names))[:_MOST_EXPERTS]
+
+    def _confirm(self) -> None:
+        """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
+        if not self.options.compiler or self.known.best() is None:
+            return
+        if self.given_row is None or not self.given_row.is_exact:
+            self.given_row = self.options.row(AS_GIVEN, self.given)
+        rivals = list(self._rivals())
+        if self.given_row is not None:
+            rivals.append(Rival(self.given_row, self.given))
+        self.confirmed = confirmed(rivals, self.options, self.say)
+        self.notes += self.confirmed.notes
+
+    def _rivals(self) -> Iterator[Rival]:
+        """The best plans: with constraints, without, those of experts, and the next ones by estimates."""
+        if self.constrained is not None:
+            with_them, found = self.constrained
+            chosen = found.answer
+            module = with_constraints(
+                self.annotated(chosen.assignment), self.values, chosen.constraints, self.mesh_name
+            )
+            yield Rival(PlanRow(THE_PLAN, *figures(with_them)), module, chosen.assignment, found)
+        best = self.known.best()
+        assert best is not None
+        tactics = {assignment: name for name, assignment in self.explorer.tactics.items()}
+        ranked = [found.assignment for found in self.checker.ranked()]
+        experts = [assignment for assignment in ranked if assignment in tactics]
+        first = WITHOUT_CONSTRAINTS if self.constrained is not None else THE_PLAN
+        names = {best[1]: first} | {one: tactics[one] for one in experts[:2] if one != best[1]}
+        left = MOST_RIVALS - (self.constrained is not None)
+        for assignment in list(dict.fromkeys([*names, *ranked]))[:left]:
+            row = self.whole(assignment)
+            if row is not None:
+                name = names.get(assignment) or tactics.get(assignment) or "the next best plan by estimates"
+                yield Rival(PlanRow(name, *figures(row)), self.annotated(assignment), assignment)

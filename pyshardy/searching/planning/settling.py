@@ -1,0 +1,153 @@
+"""Sees to it that no row beside the plan is better than the plan: what looks better is priced until that is decided."""
+
+from __future__ import annotations
+
+import time
+
+from pyshardy.report.plan import PlanRow
+from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
+from pyshardy.searching.planning.given import given_row
+from pyshardy.searching.planning.options import gains, rank
+from pyshardy.searching.planning.proof import is_better
+from pyshardy.searching.planning.reasons import better_sharding
+from pyshardy.searching.planning.state import SearchState
+
+_MOST_CAREFUL = 12
+"""The number of tactics that get a careful estimate because they look better than the plan by a quick one."""
+_MOST_ROUNDS = 2
+"""How often other shardings of the rules are priced, if that finds better ones."""
+_MOST_WHOLE = 8
+"""The number of candidates that are partitioned because they look better than the plan."""
+
+
+def best_row(state: SearchState) -> PlanRow | None:
+    """The best plan that was partitioned, with constraints or without; None if none was."""
+    found = [] if state.constrained is None else [state.constrained[0]]
+    best = state.known.best()
+    found += [] if best is None else [best[0]]
+    return min(found, key=rank, default=None)
+
+
+def settle(state: SearchState) -> None:
+    """Price what looks better than the plan by a less exact estimate, and the program as it was given.
+
+    Constraints that are not better than the best plan without any are dropped. `is_given` of the state says whether the
+    given program is better than every plan.
+    """
+    if best_row(state) is None:
+        return
+    _look_at_tactics(state)
+    _partition(state)
+    _partition_experts(state)
+    plain = state.known.best()
+    if state.constrained is not None and plain is not None and not is_better_plan(state.constrained[0], plain[0]):
+        state.constrained, state.constraints = None, ()
+    _improve(state)
+    _prune(state)
+    best = best_row(state)
+    assert best is not None
+    state.given_row = given_row(state, best)
+    given = state.given_row
+    state.is_given = given is not None and given.is_exact and is_better_plan(given, best)
+
+
+def is_better_plan(row: PlanRow, plan: PlanRow) -> bool:
+    """Whether a row is better than the plan: it fits or is faster, or, where neither fits, needs less memory."""
+    return is_better(row, plan) if row.fits or plan.fits else row.bytes < plan.bytes
+
+
+def _look_at_tactics(state: SearchState) -> None:
+    """Careful estimates of the tactics that look better than the plan by quick ones."""
+    best, first = best_row(state), state.explorer.symmetry.first
+    assert best is not None
+    waiting = []
+    for name, tactic in state.explorer.tactics.items():
+        row = None if first(tactic) in state.checker.found else state.known.row_of(name, tactic)
+        if row is not None and is_better_plan(row, best):
+            waiting.append((rank(row), first(tactic)))
+    for _, assignment in sorted(waiting)[:_MOST_CAREFUL]:
+        if time.monotonic() > state.started + state.options.budget_s:
+            break
+        state.plain(assignment)
+
+
+def _partition(state: SearchState) -> None:
+    """Partition the candidates that look better than the plan by careful estimates, the best first."""
+    tries = 0
+    for found in state.checker.ranked():
+        best = best_row(state)
+        row = state.known.row_of("", found.assignment)
+        if found.assignment in state.known.wholes or best is None or row is None:
+            continue
+        if is_better_plan(row, best) and tries < _MOST_WHOLE:
+            state.whole(found.assignment)
+            tries += 1
+
+
+def _partition_experts(state: SearchState) -> None:
+    """Partition the plans of experts with constraints that look better than the plan by careful estimates."""
+    tries = 0
+    for at, plan in sorted(
+        enumerate(state.experts), key=lambda pair: rank(state.known.careful_row("", pair[1].found.quick))
+    ):
+        best = best_row(state)
+        if best is None or tries >= _MOST_WHOLE or state.known.is_like_whole:
+            return
+        if is_better_plan(state.known.careful_row("", plan.found.quick), best):
+            state.experts[at] = plan._replace(row=_priced(state, plan.found))
+            tries += 1
+
+
+def _improve(state: SearchState) -> None:
+    """Price the best other shardings of every rule, and take what is better, until nothing is."""
+    for _ in range(_MOST_ROUNDS):
+        plan = best_answer(state)
+        if plan is None or time.monotonic() > state.explained_by:
+            return
+        better = better_sharding(state, plan)
+        if better is None or not _taken(state, Answer(better, plan.constraints)):
+            return
+
+
+def _prune(state: SearchState) -> None:
+    """Leave out the constraints of the plan that change nothing, because others already say the same."""
+    constraining = state.constraining
+    if state.constrained is None or constraining is None:
+        return
+    row, found = state.constrained
+    pruned = constraining.pruned(found)
+    if pruned.answer.constraints == found.answer.constraints:
+        return
+    new = state.options.row("", constraining.module_of(pruned.answer))
+    if new is not None and new.fits >= row.fits and new.seconds <= row.seconds * (1 + NOTHING):
+        state.constrained, state.constraints = (new, pruned), constraining.plan_constraints(pruned)
+
+
+def best_answer(state: SearchState) -> Answer | None:
+    """The best plan that was partitioned; None if none was."""
+    if state.constrained is not None:
+        return state.constrained[1].answer
+    best = state.known.best()
+    return None if best is None else Answer(best[1], {})
+
+
+def _taken(state: SearchState, answer: Answer) -> bool:
+    """Whether a plan is better than the best one when it is partitioned; then it is the best one."""
+    before = best_row(state)
+    assert before is not None
+    if not answer.constraints:
+        row = state.whole(state.explorer.symmetry.first(answer.assignment))
+        return row is not None and rank(row) < rank(before)
+    quick = state.price(answer)
+    row = None if quick is None else _priced(state, ConstrainedAssignment(answer, quick))
+    return row is not None and gains(row, before)
+
+
+def _priced(state: SearchState, found: ConstrainedAssignment) -> PlanRow | None:
+    """The estimate of a partitioned plan with constraints. If it gains enough, it is the best plan."""
+    before, constraining = best_row(state), state.constraining
+    row = None if constraining is None else state.options.row("", constraining.module_of(found.answer))
+    if row is not None and constraining is not None and before is not None and gains(row, before):
+        state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
+    return row

@@ -1,0 +1,1 @@
+"""The user's source files: who owns a place in them, and the values that their lines compute."""

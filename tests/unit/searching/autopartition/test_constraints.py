@@ -1,0 +1,73 @@
+"""The search for constraints, with costs that are made up."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch, changes
+from pyshardy.searching.autopartition.pricing import Quick
+
+AXES = (("x", 2), ("y", 2))
+WHOLE = ((), ())
+ALONG_X, ALONG_Y = (("x",), ()), (("y",), ())
+SITES = [ConstrainableValue(number, (4, 4), "f32", 64.0, WHOLE) for number in range(3)]
+
+
+def search(
+    seconds: Callable[[Constrained], float | None], most: int = 1000, until: float = math.inf
+) -> ConstraintSearch:
+    def price(constrained: Constrained) -> Quick | None:
+        found = seconds(constrained)
+        return None if found is None else Quick(found, 1.0)
+
+    found = ConstraintSearch(AXES, price, lambda quick: (quick.seconds, quick.bytes), until, most)
+    found.run(SITES)
+    return found
+
+
+def test_the_constraint_that_gains_is_found_alone() -> None:
+    found = search(lambda constrained: 1.0 if constrained.get(1) == ALONG_Y else 2.0)
+    assert found.best == {1: ALONG_Y}
+    assert found.quick == Quick(1.0, 1.0)
+
+
+def test_several_that_gain_together_alone_stay() -> None:
+    found = search(lambda constrained: 1.0 if constrained.get(0) == constrained.get(2) == ALONG_X else 2.0)
+    assert found.best == {0: ALONG_X, 2: ALONG_X}
+
+
+def test_what_others_are_held_for_is_found() -> None:
+    """A value is to be along `y`, and another, which has `x`, is to stay so."""
+    sites = [ConstrainableValue(0, (4, 4), "f32", 64.0, WHOLE), ConstrainableValue(1, (4, 8), "f32", 128.0, ALONG_X)]
+    found = ConstraintSearch(
+        AXES,
+        lambda constrained: Quick(1.0 if constrained == {0: ALONG_Y, 1: ALONG_X} else 2.0, 1.0),
+        lambda quick: (quick.seconds, quick.bytes),
+        math.inf,
+        1000,
+    )
+    found.run(sites)
+    assert found.best == {0: ALONG_Y, 1: ALONG_X}
+
+
+def test_no_constraint_is_kept_for_nearly_nothing() -> None:
+    assert search(lambda constrained: 2.0 - 0.001 * len(constrained)).best == {}
+
+
+def test_what_cannot_be_propagated_is_left_out() -> None:
+    assert search(lambda constrained: None if constrained else 1.0).best == {}
+    assert search(lambda constrained: None).best == {}
+
+
+def test_it_ends_by_candidates_and_by_time() -> None:
+    seen: list[Constrained] = []
+    assert search(lambda constrained: seen.append(constrained) or 1.0, most=5).tries == 5 == len(seen)
+    assert search(lambda constrained: 1.0, until=time.monotonic() - 1).tries == 1
+
+
+def test_axes_go_where_they_divide() -> None:
+    assert all(len(dims[1]) == 0 for dims in changes((4, 3), WHOLE, dict(AXES)))
+    assert (("x", "y"), ()) in list(changes((4, 3), ALONG_X, dict(AXES)))
+    assert (("x", "y"), ()) not in list(changes((2, 3), ALONG_X, dict(AXES)))

@@ -1,0 +1,93 @@
+"""The constraints that experts write beside shardings of inputs."""
+
+from __future__ import annotations
+
+from pyshardy.searching.autopartition.constraints import ConstrainableValue
+from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
+from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+
+from .problems import space_from
+
+LAYERS = """
+sdy.mesh @mesh = <["data"=4, "model"=2]>
+func.func @main(%x: tensor<8x16x64xf32> loc("x"), %u: tensor<64x256xf32> loc("params['up']"),
+                %d: tensor<256x64xf32> loc("params['down']"), %u2: tensor<64x256xf32> loc("params['up2']"),
+                %d2: tensor<256x64xf32> loc("params['down2']")) -> tensor<8x16x64xf32> {
+  %0 = stablehlo.dot_general %x, %u, contracting_dims = [2] x [0] : (tensor<8x16x64xf32>, tensor<64x256xf32>) -> tensor<8x16x256xf32>
+  %1 = stablehlo.dot_general %0, %d, contracting_dims = [2] x [0] : (tensor<8x16x256xf32>, tensor<256x64xf32>) -> tensor<8x16x64xf32>
+  %2 = stablehlo.dot_general %1, %u2, contracting_dims = [2] x [0] : (tensor<8x16x64xf32>, tensor<64x256xf32>) -> tensor<8x16x256xf32>
+  %3 = stablehlo.dot_general %2, %d2, contracting_dims = [2] x [0] : (tensor<8x16x256xf32>, tensor<256x64xf32>) -> tensor<8x16x64xf32>
+  return %3 : tensor<8x16x64xf32>
+}"""
+HIDDEN, BETWEEN = 0, 1
+WHOLE: Dims = ((), (), ())
+
+
+def sets(space: Space, assignment: Assignment, own: Dims = WHOLE) -> dict[str, dict[int, Dims]]:
+    """The sets of constraints of a hidden value, and of one between layers, by name."""
+    sites = [
+        ConstrainableValue(HIDDEN, (8, 16, 256), "f32", 1, own),
+        ConstrainableValue(BETWEEN, (8, 16, 64), "f32", 1, own),
+    ]
+    found = expert_constraints(space, assignment, sites, classes_of(space))
+    assert len({tuple(one.chosen.items()) for one in found}) == len(found)
+    return {one.name: one.chosen for one in found}
+
+
+def classes_of(space: Space) -> dict[int, tuple[int, ...]]:
+    first = {}
+    for value, shape in enumerate(space.problem.program.shapes):
+        if shape in ((8, 16, 256), (8, 16, 64)) and space.problem.program.owners[value] >= 0:
+            first.setdefault(shape, space.classes_of(value))
+    return {HIDDEN: first[8, 16, 256], BETWEEN: first[8, 16, 64]}
+
+
+def assignment_of(space: Space, specs: dict[str, Dims]) -> Assignment:
+    return tuple(specs.get(group.name, empty) for group, empty in zip(space.groups, space.empty))
+
+
+def test_values_have_the_classes_of_inputs() -> None:
+    space = space_from(LAYERS)
+    classes = classes_of(space)
+    batch, length, width = (space.class_of[0, dim] for dim in range(3))
+    assert classes[BETWEEN] == (batch, length, width)
+    assert classes[HIDDEN] == (batch, length, space.class_of[1, 1])
+
+
+def test_weights_stored_along_the_batch_leave_it_on_activations() -> None:
+    """FSDP: the batch stays along both axes, whatever dimension of weights is split along them."""
+    space, both = space_from(LAYERS), ("data", "model")
+    stored = {
+        name: ((), both) if "up" in name else (both, ()) for name in ("params['up']", "params['up2']", "params['down']")
+    }
+    found = sets(space, assignment_of(space, {"x": (both, (), ()), **stored}))
+    assert found["activations along the batch"] == {HIDDEN: (both, (), ()), BETWEEN: (both, (), ())}
+    assert found["activations between layers along the batch"] == {BETWEEN: (both, (), ())}
+
+
+def test_megatron_splits_hidden_values_and_sequences_between_layers() -> None:
+    space = space_from(LAYERS)
+    up, down = ((), ("model",)), (("model",), ())
+    weights = {"params['up']": up, "params['up2']": up, "params['down']": down, "params['down2']": down}
+    found = sets(space, assignment_of(space, {"x": (("data",), (), ()), **weights}))
+    inside = (("data",), (), ("model",))
+    assert found["activations along the batch"] == {HIDDEN: inside, BETWEEN: (("data",), (), ())}
+    assert found["activations along the batch, sequences over model"] == {
+        HIDDEN: inside, BETWEEN: (("data",), ("model",), ())
+    }  # fmt: skip
+
+
+def test_what_propagation_gives_anyway_is_no_constraint() -> None:
+    space, both = space_from(LAYERS), ("data", "model")
+    assignment = assignment_of(space, {"x": (both, (), ())})
+    assert sets(space, assignment) and not sets(space, assignment, (both, (), ()))
+
+
+def test_axes_that_do_not_divide_are_left_out_and_ideas_are_those_of_the_sets() -> None:
+    space = space_from(LAYERS)
+    assignment = assignment_of(space, {"x": (("data", "model"), (), ())})
+    site = ConstrainableValue(BETWEEN, (4, 16, 64), "f32", 1, WHOLE)
+    assert expert_dims(space, assignment, [site], classes_of(space)) == {BETWEEN: [(("data",), (), ())]}
+    known = site._replace(dims=(("data",), (), ()))
+    assert expert_dims(space, assignment, [known], classes_of(space)) == {BETWEEN: []}
+    assert expert_dims(space, assignment, [site], {}) == {BETWEEN: []}

@@ -1,0 +1,123 @@
+"""The plan is never worse than a row beside it, nor than the program as it was given."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+
+import pyshardy
+from pyshardy import PartitionSpec as Spec
+from pyshardy.report.plan import PlanRow, PlanSummary
+from pyshardy.results.plan import load_plan
+from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.planning.compiled import AS_GIVEN
+from pyshardy.searching.planning.constraining import ConstrainedAssignment, ExpertPlan
+from pyshardy.searching.planning.settling import _partition_experts, is_better_plan
+
+MESH = {"x": 8}
+W = jax.ShapeDtypeStruct((4096, 2048), "float32")
+ARGUMENTS = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((4096, 1024), (1024, 2048))]
+
+
+def step(params, a, b):
+    return {"w": params["w"] * 0.5 + a @ b}
+
+
+def loaded() -> pyshardy.Module:
+    """A parameter that is whole; its update is split, unless it has to be whole again, as the search would have it."""
+    module = pyshardy.load(step, {"w": W}, *ARGUMENTS, mesh=MESH)
+    return module.annotate({"params['w']": Spec(), "a": Spec("x"), "b": Spec()})
+
+
+def better_rows(found: PlanSummary) -> list[str]:
+    """The rows beside a plan that look better than it."""
+    return [row.name for row in (*found.rows, *found.front) if is_better_plan(row, found.chosen)]
+
+
+def test_a_row_is_better_that_fits_or_is_faster_or_nearer_to_the_limit() -> None:
+    plan = PlanRow("plan", 1.0, 100.0, True, True)
+    for row, expected in (
+        (PlanRow("", 0.9, 200.0, True, False), True),
+        (PlanRow("", 1.0, 50.0, True, False), False),
+        (PlanRow("", 0.5, 200.0, False, True), False),
+        (PlanRow("", 1.0 - 1e-12, 100.0, True, True), False),
+    ):
+        assert is_better_plan(row, plan) is expected
+    large = PlanRow("plan", 1.0, 300.0, False, True)
+    assert is_better_plan(PlanRow("", 9.0, 100.0, True, True), large)
+    assert is_better_plan(PlanRow("", 9.0, 200.0, False, True), large)
+    assert not is_better_plan(PlanRow("", 0.1, 400.0, False, True), large)
+
+
+def test_a_given_program_that_is_better_is_the_plan(tmp_path: Path) -> None:
+    module = loaded()
+    given = pyshardy.cost(module, "v5e")
+    plan = pyshardy.search(module, hardware="v5e", candidates=8)
+    assert plan.step_seconds == given.step_seconds and not better_rows(plan.summary)
+    again = pyshardy.cost(plan.apply(), "v5e")
+    assert (again.step_seconds, again.peak_bytes) == (plan.step_seconds, plan.peak_bytes)
+    assert "no plan that was found is better than the program as it was given" in " ".join(plan.notes)
+    row = next(row for row in plan.summary.rows if row.name == "the best plan that was found")
+    assert row.seconds > plan.step_seconds and AS_GIVEN not in {row.name for row in plan.summary.rows}
+    plan.save(tmp_path / "plan.json")
+    assert load_plan(tmp_path / "plan.json") == plan
+    assert {name: str(spec) for name, spec in plan.specs.items()}["a"] == "PartitionSpec('x', None)"
+    fresh = pyshardy.load(step, {"w": W}, *ARGUMENTS, mesh=MESH)
+    assert pyshardy.cost(plan.apply(fresh), "v5e").step_seconds == plan.step_seconds
+
+
+def test_what_fits_as_it_was_given_fits() -> None:
+    module = loaded()
+    memory = 1.01 * pyshardy.cost(module, "v5e").peak_bytes
+    plan = pyshardy.search(module, hardware="v5e", candidates=8, memory=memory)
+    assert plan.fits and "no candidate fits" not in " ".join(plan.notes)
+    assert not next(row for row in plan.summary.rows if row.name == "the best plan that was found").fits
+
+
+def test_without_keeping_a_better_plan_is_found() -> None:
+    module = loaded()
+    plan = pyshardy.search(module, hardware="v5e", candidates=60, keep=False)
+    given = pyshardy.cost(module, "v5e")
+    assert plan.step_seconds <= given.step_seconds and plan.peak_bytes < given.peak_bytes
+    assert AS_GIVEN in {row.name for row in plan.summary.rows} and not better_rows(plan.summary)
+
+
+def test_the_comparison_sees_a_better_row() -> None:
+    found = pyshardy.search(loaded(), hardware="v5e", candidates=8).summary
+    assert better_rows(replace(found, chosen=replace(found.chosen, seconds=100 * found.chosen.seconds)))
+
+
+class Looks:
+    """A state of a search in which the plans of experts look better than the plan, which takes a second."""
+
+    def __init__(self, *wholes: float, is_like_whole: bool = False) -> None:
+        self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
+        found = [ConstrainedAssignment(Answer((), {at: ()}), Quick(0.5, 1.0)) for at in range(len(wholes))]
+        self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
+        self.known = SimpleNamespace(
+            is_like_whole=is_like_whole,
+            best=lambda: (self.plan, ()),
+            careful_row=lambda name, quick: PlanRow(name, quick.seconds, quick.bytes, True, False),
+        )
+        self.constraining = SimpleNamespace(
+            module_of=lambda answer: wholes[next(iter(answer.constraints))], plan_constraints=lambda found: (found,)
+        )
+        self.options = SimpleNamespace(row=lambda name, seconds: PlanRow(name, seconds, 1.0, True, True))
+
+
+def test_plans_of_experts_that_look_better_are_partitioned() -> None:
+    state = Looks(1.1, 0.999, 0.8)
+    _partition_experts(state)
+    assert [one.row.seconds for one in state.experts if one.row is not None] == [1.1, 0.999, 0.8]
+    assert state.constrained is not None and state.constrained[0].seconds == 0.8  # 0.999 gains too little
+    assert state.constraints == (state.experts[2].found,)
+
+
+def test_exact_estimates_are_not_made_again() -> None:
+    state = Looks(0.8, is_like_whole=True)
+    _partition_experts(state)
+    assert state.constrained is None and state.experts[0].row is None
