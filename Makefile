@@ -13,7 +13,7 @@ COPIED = $(shell find pyshardy tests benchmarks examples docs -type f -not -name
 PACKAGES ?= packages,torch
 PACKAGES_PYTHON ?= $(shell python3.13 -c 'print("python3.13")' 2>/dev/null || echo $(PYTHON))
 
-.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs notebooks page-scripts release wheel smoke clean
+.PHONY: demo test test-fast test-reference test-packages check bench performance-page campaign fuzz docs refresh notebooks page-scripts release wheel smoke clean
 
 demo: $(VENV)/.installed  ## propagate, show, run and check the example training step
 	$(BIN)/pyshardy run example
@@ -60,6 +60,12 @@ fuzz: $(VENV)/.tested  ## hostile programs: mutated texts and bytecodes, random 
 docs: $(DOCS_VENV)/.installed  ## the documentation site, in build/docs; warnings are errors
 	$(DOCS_VENV)/bin/sphinx-build -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
+
+refresh: $(VENV)/.tested  ## write again what comes from the tree (outputs on pages, texts of explanations, notebooks), and say what changed; some minutes
+	PATH="$(CURDIR)/$(BIN):$$PATH" XLA_FLAGS=--xla_force_host_platform_device_count=8 $(BIN)/python docs/generate.py
+	PYTHONPATH=tests $(BIN)/python -m golden.test_explanations
+	$(MAKE) notebooks
+	git status --short -- README.md CONTRIBUTING.md docs examples tests/golden
 
 page-scripts:  ## bundle what the page of `pyshardy report` takes from npm; needs npm, the result is part of the repository
 	cd tools/page && npm ci --no-audit --no-fund && npm run bundle

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "pyshardy"
 _PLACE = re.compile(r"(?<=<!-- rooms -->\n).*(?=<!-- /rooms -->)", re.DOTALL)
-LEFT_OUT = ("errors", "__init__", "__main__", "opt", "examples")
+LEFT_OUT = ("errors", "__init__", "__main__", "opt", "pytest_plugin", "examples")
 """What nearly everything imports, and the doors."""
 
 

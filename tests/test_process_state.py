@@ -129,7 +129,7 @@ def test_no_cache_grows_without_end() -> None:
     assert unbounded == {
         "pyshardy.ir.context:_mend_casts",
         "pyshardy.transforms.local.table:handler_of",
-        "pyshardy.transforms.padding.table:handler_of",
+        "pyshardy.passes.partitioning.pad_for_divisibility:handler_of",
         "pyshardy.passes.table:pass_class",
         "pyshardy.rules.traits:load_function",
     }

@@ -129,4 +129,4 @@ def test_the_driver_never_imports_jax() -> None:
 
 def test_propagate_stays_the_function_after_its_parts_are_imported() -> None:
     code = "import pyshardy, pyshardy.api.partition, pyshardy.propagation.engine; print(pyshardy.propagate.__module__)"
-    assert run_python(code).strip() == "pyshardy.api.partition"
+    assert run_python(code).strip() == "pyshardy.api.propagate"

@@ -16,8 +16,8 @@ PARTS = (
     "report.summary.Summary",
     "report.summary.TensorRow",
     "report.partition_summary.PartitionSummary",
-    "report.traffic.Traffic",
-    "report.traffic.CollectiveRow",
+    "costing.traffic.Traffic",
+    "costing.traffic.CollectiveRow",
     "explain.explanation.Explanation",
     "explain.explanation.ValueStory",
     "explain.explanation.DimensionStory",
@@ -39,7 +39,7 @@ PARTS = (
     "costing.estimate.CollectiveCost",
     "costing.peak.Peak",
     "costing.peak.LiveValue",
-    "jitted.Jitted",
+    "api.jit.Jitted",
 )
 """Classes of what results hold, which users read and do not make."""
 _WITH_INHERITED = ("Partition", "Propagation")

@@ -19,7 +19,7 @@ from pyshardy.costing.traffic import OTHER_GROUPS, AxesTotal, KindTotal, Traffic
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.ir.module import Module
 from pyshardy.report.confirmation import Confirmation, check_collectives, memory_peak
-from pyshardy.report.extrapolation import Version, memory_without_one, whole_kinds, whole_memory, whole_rows
+from pyshardy.report.extrapolation import ShortenedProgram, memory_without_one, whole_kinds, whole_memory, whole_rows
 from pyshardy.results.cost import Cost
 from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
 from pyshardy.searching.program.fewer_layers import FewerLayers
@@ -117,10 +117,10 @@ def _compiled(
 ) -> tuple[_Compiled | None, str | None]:
     """What the compiler makes of a program, or why it does not fit into memory."""
 
-    def version(answer: Answer, layers: tuple[int, ...] = ()) -> Version:
+    def version(answer: Answer, layers: tuple[int, ...] = ()) -> ShortenedProgram:
         assert answer.compiled is not None
         text = answer.compiled
-        return Version(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))
+        return ShortenedProgram(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))
 
     try:
         if not shortened:

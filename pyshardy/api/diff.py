@@ -10,7 +10,7 @@ from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.difference import Difference
 from pyshardy.results.compare import compare_results
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
 
 _DOING = "comparing"
 
@@ -66,7 +66,7 @@ def _is_annotations(side: Any) -> bool:
     return isinstance(side, Mapping)
 
 
-def _side(side: Any, program: Any, base: ProgramResult | None, keywords: PropagateKeywords) -> ProgramResult:
+def _side(side: Any, program: Any, base: Result | None, keywords: PropagateKeywords) -> Result:
     """The result for one of the arguments of `diff`."""
     if _is_annotations(side):
         assert base is not None
@@ -74,7 +74,7 @@ def _side(side: Any, program: Any, base: ProgramResult | None, keywords: Propaga
     return base if base is not None and side is program else _result(side, keywords)
 
 
-def _result(program: Any, keywords: PropagateKeywords) -> ProgramResult:
-    if isinstance(program, ProgramResult) and not keywords:
+def _result(program: Any, keywords: PropagateKeywords) -> Result:
+    if isinstance(program, Result) and not keywords:
         return program
     return propagate(program, **keywords)

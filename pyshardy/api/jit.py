@@ -19,9 +19,9 @@ from pyshardy.frontend.jax_lower import is_argument
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
+from pyshardy.runtime.engine import Engine
 
 
 def jit(

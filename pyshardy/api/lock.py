@@ -14,14 +14,15 @@ from pyshardy.api.propagate import PropagateKeywords, propagate
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.budgets import Budgets
-from pyshardy.report.lock import Lock, load_lock
+from pyshardy.report.lock import Lock
 from pyshardy.report.lock_changes import compare_locks, is_other_peak, totals_of
 from pyshardy.report.lock_difference import LockDifference
+from pyshardy.report.lock_files import load_lock
 from pyshardy.results.cost import chip_of
 from pyshardy.results.lock_reasons import explained
 from pyshardy.results.locked import Locked
 from pyshardy.results.partition import Partition
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
 
 _LOCKING, _CHECKING = "locking a program", "checking a program"
 
@@ -104,7 +105,7 @@ def check(
         lock_name = "the lock"
     else:
         raise UsageError(_CHECKING, got=f"{named_type(lock)} as the lock", needed="a lock, or a path")
-    if not isinstance(program, ProgramResult) and keywords.get("compiler") is None:
+    if not isinstance(program, Result) and keywords.get("compiler") is None:
         keywords = {**keywords, "compiler": lock.compiler}
     given = lock.budgets if budgets is None else lock.budgets.and_(_budgets(budgets, _CHECKING))
     locked = _locked(program, hardware or lock.chip or None, given, keywords, _CHECKING)
@@ -149,7 +150,7 @@ def write_lock(
     known = known_lock(path)
     if known is not None:
         given, hardware = known.budgets.and_(given), hardware or known.chip
-        if not isinstance(program, ProgramResult) and keywords.get("compiler") is None:
+        if not isinstance(program, Result) and keywords.get("compiler") is None:
             keywords = {**keywords, "compiler": known.compiler}
     found = _locked(program, hardware, given, keywords, _LOCKING).lock
     found.save(path)

@@ -16,8 +16,8 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.from_hlo import is_hlo_text
 from pyshardy.frontend.from_text import read_bytes
 from pyshardy.ir.module import Module
-from pyshardy.results.engines import Engine
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
+from pyshardy.runtime.engine import Engine
 
 
 def run(
@@ -60,10 +60,10 @@ def run(
     >>> np.asarray(run(program, np.ones(2, np.float32))[0])
     array([1., 1.], dtype=float32)
     """
-    if not isinstance(program, (ProgramResult, Module)) and callable(program):
+    if not isinstance(program, (Result, Module)) and callable(program):
         program = load(program, *arrays, **keywords)
         keywords = {name: value for name, value in keywords.items() if name not in _FOR_LOAD}
-    result = program if isinstance(program, ProgramResult) else partition(program)
+    result = program if isinstance(program, Result) else partition(program)
     return result.run(*arrays, devices=devices, engine=engine, force=force, **keywords)
 
 
@@ -97,7 +97,7 @@ def compiled_collectives(
         return hlo_kinds(text)
     if hasattr(program, "as_text") and hasattr(program, "memory_analysis"):
         return hlo_kinds(program.as_text())
-    if not isinstance(program, ProgramResult):
+    if not isinstance(program, Result):
         needed = "the result of partition or propagate, what lowered.compile() gives, or the path of HLO"
         raise UsageError(doing, got=named_type(program), needed=needed)
     return hlo_kinds(program.executable(devices, engine).as_text())

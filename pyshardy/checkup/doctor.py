@@ -29,7 +29,7 @@ from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
 from pyshardy.results.cost import Cost, chip_of, collective_model
 from pyshardy.results.hints.remedies import Remedy
 from pyshardy.results.partition import Partition
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.verbs import Result
 from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
@@ -98,7 +98,7 @@ def doctor(
     """
     if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
         raise UsageError(_DOING, got=f"tries={tries!r}", needed="a number from 1")
-    if isinstance(program, ProgramResult):
+    if isinstance(program, Result):
         module = program.before
         compiler = program.propagate_options.compiler if compiler is None else compiler
     else:

@@ -13,6 +13,7 @@ from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
 from pyshardy.checkup.specs import spec_patch
 from pyshardy.core.alike import common
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
@@ -27,7 +28,6 @@ from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
-from pyshardy.searching.autopartition.space import Dims
 from pyshardy.searching.autopartition.ties import head_of, ties_of
 from pyshardy.source.places import SourcePlace
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pyshardy.checkup.source import FILTER_JIT, JitCall, syntax_tree
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
-from pyshardy.report.patch import mesh_of, name_of_class
-from pyshardy.searching.autopartition.space import Dims
+from pyshardy.report.patch import mesh_variable, name_of_class
 
 _NAME = re.compile(r"result((?:\[\d+\]|\['[^']*'\])*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
@@ -30,7 +30,7 @@ def returned_patch(call: JitCall | None, outputs: Mapping[str, Dims | None]) -> 
     tree = syntax_tree(call.file) if call is not None else None
     if call is None or tree is None or call.name == FILTER_JIT:
         return ""
-    mesh = mesh_of(tree)
+    mesh = mesh_variable(tree)
     spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
 
     def text(axes: Dims | None) -> str:

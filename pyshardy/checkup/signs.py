@@ -8,11 +8,11 @@ from pyshardy.checkup.cures import LEAST_GAIN
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
-from pyshardy.report.constraints import value_text
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.results.cost import Cost
 from pyshardy.source.places import format_place
+from pyshardy.source.values import value_text
 
 _CALLS = ("stablehlo.custom_call",)
 _NAMED = 3

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced, syntax_tree
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import name_of
 from pyshardy.report.rules import without_end
-from pyshardy.searching.autopartition.space import Dims
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))

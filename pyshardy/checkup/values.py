@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
@@ -21,7 +22,6 @@ from pyshardy.report.patch import patch
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
-from pyshardy.searching.autopartition.space import Dims
 from pyshardy.searching.planning.constraining import constrainable_values
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))

@@ -23,7 +23,7 @@ from pyshardy.cli.watch_command import add_options as add_watch_options
 from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
-MOST_DEVICES = 4096
+MOST_EXAMPLE_DEVICES = 4096
 """The most virtual CPU devices that a process can create in reasonable time."""
 EXAMPLE = "example"
 SIZES = "--layers --width --heads --vocabulary --batch --sequence --optimizer --learning_rate --data --model"
@@ -196,7 +196,7 @@ _COMMANDS = (
 
 
 def _count(text: str) -> int:
-    return number_argument(text, 1, MOST_DEVICES)
+    return number_argument(text, 1, MOST_EXAMPLE_DEVICES)
 
 
 def _seed(text: str) -> int:

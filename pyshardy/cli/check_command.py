@@ -40,7 +40,7 @@ def checks(load: Callable[[], Module], arguments: argparse.Namespace, options: P
     """
     from pyshardy.api.lock import check
     from pyshardy.api.propagate import propagate
-    from pyshardy.report.lock import load_lock
+    from pyshardy.report.lock_files import load_lock
 
     if arguments.other is None:
         needed = "the lock behind the program: pyshardy check FILE LOCK"

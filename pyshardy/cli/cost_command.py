@@ -41,10 +41,10 @@ def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options:
     """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
     from pyshardy.api.cost import cost
     from pyshardy.api.propagate import propagate
-    from pyshardy.ir.mesh_sizes import with_mesh
+    from pyshardy.ir.mesh_sizes import with_mesh_sizes
 
     if mesh:
-        module = with_mesh(module, parse_sizes(mesh, "--mesh"))
+        module = with_mesh_sizes(module, parse_sizes(mesh, "--mesh"))
     return cost(
         propagate(module, propagate_options),
         arguments.hardware,

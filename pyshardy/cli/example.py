@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple, NoReturn
 
-from pyshardy import api
-from pyshardy.cli.arguments import MOST_DEVICES
+from pyshardy.api.load import load
+from pyshardy.cli.arguments import MOST_EXAMPLE_DEVICES
 from pyshardy.cli.progress import stage
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
@@ -56,7 +56,7 @@ def load_example(rest: Sequence[str], devices: int | None = None) -> Example:
             seconds = time.perf_counter() - start
     except (ValueError, OverflowError) as error:
         raise UsageError("lowering the example", got=str(error)) from error
-    return Example(api.load(lowered), config, seconds)
+    return Example(load(lowered), config, seconds)
 
 
 def _config(cls: Any, rest: Sequence[str]) -> Any:
@@ -90,11 +90,11 @@ def provide_devices(count: int) -> None:
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if _DEVICE_FLAG not in flags:
-        if count > MOST_DEVICES:
+        if count > MOST_EXAMPLE_DEVICES:
             raise UsageError(
                 "providing virtual CPU devices",
                 got=f"a program for {count}",
-                needed=f"at most {MOST_DEVICES}",
+                needed=f"at most {MOST_EXAMPLE_DEVICES}",
                 hint="pyshardy partition and pyshardy show, which need no devices",
             )
         if "pyshardy.ir.hlo" in sys.modules and sys.modules["pyshardy.ir.hlo"].has_converted():

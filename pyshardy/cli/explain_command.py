@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyshardy.report.replications import Replication
     from pyshardy.results.hints.remedies import Remedy
     from pyshardy.results.partition import Partition
-    from pyshardy.results.program_result import ProgramResult
+    from pyshardy.results.verbs import Result
 
 _MOST_EXCESSES = 5
 """The number of lines to name at which a compiler sends more than pyshardy's own partitioner would."""
@@ -53,7 +53,7 @@ def explain(module: Module, arguments: argparse.Namespace, options: PropagateOpt
     return found.to_json(), _said(result, str(found))
 
 
-def _said(result: ProgramResult, text: str) -> str:
+def _said(result: Result, text: str) -> str:
     """A text after a line on whose shardings it tells of."""
     return "\n".join(filter(None, [result.speaker, text]))
 

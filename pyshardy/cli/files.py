@@ -35,10 +35,10 @@ def load_source(arguments: argparse.Namespace) -> Module:
         isolate=arguments.isolate,
         needs_tilings=not arguments.shard,
     )
-    return with_shardings(module, arguments)
+    return with_given_shardings(module, arguments)
 
 
-def with_shardings(module: Module, arguments: argparse.Namespace) -> Module:
+def with_given_shardings(module: Module, arguments: argparse.Namespace) -> Module:
     """The module with the shardings that a command line assigns to inputs and outputs.
 
     Raises:
@@ -68,7 +68,7 @@ def shardings_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
     return shardings
 
 
-def write_module(module: Module, arguments: argparse.Namespace, to_standard_output: bool) -> None:
+def write_result(module: Module, arguments: argparse.Namespace, to_standard_output: bool) -> None:
     """Write a module to a file, or to standard output if that is requested.
 
     Text has locations, with the names of arguments and source lines, unless it goes to a terminal.

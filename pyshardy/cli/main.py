@@ -38,7 +38,7 @@ from pyshardy.cli.arguments import (
     table_options,
 )
 from pyshardy.cli.diff_command import take_other
-from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_module, writing_to_standard_output
+from pyshardy.cli.files import OUT_OF_MEMORY, naming, write_result, writing_to_standard_output
 from pyshardy.cli.printing import count_lines, print_json, print_tables, print_text, program, rows_beside
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.source.places import user_code_of
@@ -89,28 +89,28 @@ def _main(argv: Sequence[str] | None) -> int:
 @contextmanager
 def _dumping_to(directory: str | None) -> Iterator[None]:
     """Dump everything to a directory; without one, to that of the environment variable."""
-    from pyshardy.results.dumps import VARIABLE
+    from pyshardy.results.dumps import DUMP_VARIABLE
 
-    before = os.environ.get(VARIABLE)
+    before = os.environ.get(DUMP_VARIABLE)
     if directory is not None:
         if "\0" in directory:
             raise UsageError(
                 f"writing dumps to {directory!r}", got="a name that no file can have", needed="a directory"
             )
-        os.environ[VARIABLE] = directory
+        os.environ[DUMP_VARIABLE] = directory
     try:
         yield
     finally:
         if directory is not None:
-            os.environ.pop(VARIABLE)
-            os.environ.update({} if before is None else {VARIABLE: before})
+            os.environ.pop(DUMP_VARIABLE)
+            os.environ.update({} if before is None else {DUMP_VARIABLE: before})
 
 
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     result = _load_and_propagate(arguments, rest)
     result.module.verify()
     summary = result.summary  # whatever may fail comes before anything is written
-    write_module(result.module, arguments, to_standard_output=not arguments.json)
+    write_result(result.module, arguments, to_standard_output=not arguments.json)
     if arguments.json:
         print_json(summary.to_json(arguments.times))
     _print_warnings(summary.warnings)
@@ -118,14 +118,14 @@ def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy import api
+    from pyshardy.api.partition import partition
     from pyshardy.cli.progress import stage
 
     propagated = _load_and_propagate(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = api.partition(propagated, partition_options(arguments))
+        result = partition(propagated, partition_options(arguments))
         data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
-    write_module(result.module, arguments, to_standard_output=False)
+    write_result(result.module, arguments, to_standard_output=False)
     if arguments.json:
         print_json(data)
     elif arguments.output != "-":
@@ -261,9 +261,7 @@ def _show_values(result: Propagation, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(values.to_json())
     else:
-        from pyshardy.report.value_tables import value_tables
-
-        print_tables(value_tables(values, table_options(arguments)))
+        print_tables(values.tables(table_options(arguments)))
     return 0
 
 
@@ -352,9 +350,9 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
     """The program of a command: the built-in one, with its sizes in `rest`, or that in a file."""
     if arguments.source == EXAMPLE:
         from pyshardy.cli.example import load_example
-        from pyshardy.cli.files import with_shardings
+        from pyshardy.cli.files import with_given_shardings
 
-        return with_shardings(load_example(rest).module, arguments)
+        return with_given_shardings(load_example(rest).module, arguments)
     from pyshardy.cli.files import load_source
     from pyshardy.cli.progress import stage
 
@@ -363,12 +361,12 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:
 
 
 def _load_and_propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> Propagation:
-    from pyshardy import api
+    from pyshardy.api.propagate import propagate
     from pyshardy.cli.progress import stage
 
     module = _load(arguments, rest)
     with stage("propagating"), naming(arguments.source):
-        return api.propagate(module, propagate_options(arguments))
+        return propagate(module, propagate_options(arguments))
 
 
 def _print_warnings(warnings: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from pyshardy.frontend.from_text import (
     is_bytecode,
     load_bytes,
     read_bytes,
-    read_module,
+    read_text_or_bytecode,
     text_in,
     text_or_bytecode,
 )
@@ -89,7 +89,9 @@ def _read(command: Command, stdin: BinaryIO | None) -> str | bytes:
         text = text_in(content)
         if text is not None or is_bytecode(content):
             return content if text is None else text
-        return read_module(content, command.source, "allow-unregistered-dialect" in command.flags, isolate=True)[1]
+        return read_text_or_bytecode(
+            content, command.source, "allow-unregistered-dialect" in command.flags, isolate=True
+        )[1]
     return text_or_bytecode(content, command.source)
 
 

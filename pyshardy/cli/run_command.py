@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from pyshardy import api
-from pyshardy.cli.arguments import MOST_DEVICES
+from pyshardy.api.partition import partition
+from pyshardy.api.propagate import propagate
+from pyshardy.cli.arguments import MOST_EXAMPLE_DEVICES
 from pyshardy.cli.example import load_example, provide_devices
 from pyshardy.cli.files import load_source, naming
 from pyshardy.cli.progress import stage
@@ -22,9 +23,9 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.printing import Page, TableOptions
 from pyshardy.report.summary import Summary
 from pyshardy.report.tables import run_tables
-from pyshardy.results.engines import Engine
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
+from pyshardy.runtime.engine import Engine
 
 _Found = TypeVar("_Found")
 _RESULTS = 6
@@ -75,7 +76,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
     with stage(f"reading {arguments.source}"):
         module = load_source(arguments)
     count = arguments.devices or device_count(module_meshes(module.root))
-    provide_devices(min(count, MOST_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
+    provide_devices(min(count, MOST_EXAMPLE_DEVICES) if arguments.engine == Engine.INTERPRETER.value else count)
     from pyshardy.runtime.input_uses import input_uses
     from pyshardy.runtime.inputs import inputs_from_file, random_inputs
 
@@ -98,11 +99,11 @@ class _Runner:
 
     def run(self, options: Any, partition_options: Any) -> Ran:
         with stage("propagating"):
-            result = api.propagate(self.module, options)
+            result = propagate(self.module, options)
         found = Ran(result, stages=list(result.stages), warnings=list(result.warnings))
         if self.arguments.engine != Engine.XLA.value:
             with stage("partitioning"):
-                found.partition = _timed(found, "partition", lambda: api.partition(result, partition_options))
+                found.partition = _timed(found, "partition", lambda: partition(result, partition_options))
             found.warnings += found.partition.diagnostic_texts()[len(result.sharded.diagnostics) :]
         if not self.arguments.force:
             self._check_memory(found)

@@ -44,12 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     """The plan for a loaded module, on its mesh, on a mesh of other sizes, or on a new mesh."""
     from pyshardy.api.search import search
-    from pyshardy.ir.mesh_sizes import has_mesh, with_mesh
+    from pyshardy.ir.mesh_sizes import has_mesh_axes, with_mesh_sizes
 
     if arguments.devices is not None and mesh:
         raise UsageError(_READING, got="--mesh and --devices", needed="one of them")
-    if mesh and has_mesh(module, parse_sizes(mesh, "--mesh")):
-        module, mesh = with_mesh(module, parse_sizes(mesh, "--mesh")), None
+    if mesh and has_mesh_axes(module, parse_sizes(mesh, "--mesh")):
+        module, mesh = with_mesh_sizes(module, parse_sizes(mesh, "--mesh")), None
     plan = search(
         module,
         mesh=mesh,

@@ -17,8 +17,9 @@ from pyshardy.cli.printing import PLAIN_SIGNS, can_show_signs, json_text, progra
 from pyshardy.errors import ShardyError, UsageError
 
 if TYPE_CHECKING:
+    from pyshardy.watching.found import Found
     from pyshardy.watching.running import Ending
-    from pyshardy.watching.session import Found, Session
+    from pyshardy.watching.session import Session
 
 _MOST_DEVICES = 4096
 _UNWATCHED = "its Python ignores PYTHONPATH (python -I, python -E), or a launcher cleared it"

@@ -205,3 +205,7 @@ class AxisRef(Interned):
 
 
 Axes = tuple[AxisRef, ...]
+
+
+Dims = tuple[tuple[str, ...], ...]
+"""Per dimension the names of its mesh axes, major to minor."""

@@ -71,10 +71,10 @@ def mesh_device_ids(axes: Any) -> tuple[int, ...] | None:
     return ids if sorted(ids) == list(range(len(ids))) else None
 
 
-def spec_entries(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
+def parsed_spec(spec: Any, doing: str) -> list[tuple[Sequence[Any], bool]]:
     """Axes and openness of every dimension, from a `PartitionSpec`, or from names, lists of names and None.
 
-    >>> spec_entries(["x", None, ("y", "z")], "sharding a tensor")
+    >>> parsed_spec(["x", None, ("y", "z")], "sharding a tensor")
     [(('x',), False), ((), False), (('y', 'z'), False)]
     """
     spec = spec_partitions(spec)
@@ -110,3 +110,7 @@ def spec_unreduced(spec: Any) -> tuple[tuple[str, ...], str]:
     return tuple(sorted(getattr(spec, "unreduced", None) or ())), "sum" if kind is None else str(
         getattr(kind, "name", kind)
     )
+
+
+Tree = Any
+"""A nest of lists, dictionaries and the like, with arrays, shapes or shardings as its leaves."""

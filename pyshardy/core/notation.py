@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from sys import intern
+from typing import Any
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.intern import register_cache
@@ -233,3 +234,9 @@ def _scan_reduction(scanner: Scanner) -> ReductionKind:
         if scanner.accept_word(kind.value):
             return kind
     return ReductionKind.SUM
+
+
+def axis_to_json(axis: AxisRef | str) -> dict[str, Any]:
+    """An axis, or its text, as JSON-ready data."""
+    found = parse_axis(axis) if isinstance(axis, str) else axis
+    return {"name": found.name, "pre_size": found.pre_size, "size": found.size}

@@ -13,7 +13,7 @@ from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.axis_checks import as_axes, check_axes_in_mesh, check_axis_types, check_disjoint, check_merged
 from pyshardy.core.given import as_rank, as_tuple
 from pyshardy.core.intern import Interned, as_integer
-from pyshardy.core.jax_values import is_named_sharding, spec_entries, spec_partitions, spec_unreduced
+from pyshardy.core.jax_values import is_named_sharding, parsed_spec, spec_partitions, spec_unreduced
 from pyshardy.core.mesh import Mesh, as_mesh
 from pyshardy.core.options import enum_value
 from pyshardy.core.text import format_symbol, named_type
@@ -268,13 +268,13 @@ def as_dims(dims: Any) -> tuple[DimSharding, ...]:
     elif isinstance(dims, Iterable) and not isinstance(dims, str):
         dims = [*as_tuple(spec_partitions(dims), "sharding a tensor", "a list of shardings of dimensions")]
     if not isinstance(dims, (list, tuple)):
-        spec_entries(dims, "sharding a tensor")  # raises the error
+        parsed_spec(dims, "sharding a tensor")  # raises the error
     return tuple(
         dim
         if type(dim) is DimSharding
         else DimSharding([dim])
         if type(dim) is AxisRef
-        else DimSharding(*spec_entries([dim], "sharding a tensor")[0])
+        else DimSharding(*parsed_spec([dim], "sharding a tensor")[0])
         for dim in dims
     )
 

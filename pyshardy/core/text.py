@@ -108,3 +108,21 @@ def parse_bytes(text: str) -> float | None:
     match = _SIZE.fullmatch(text.strip())
     factor = None if match is None else _FACTORS.get(match[2].lower())
     return None if match is None or factor is None else float(match[1]) * factor or None
+
+
+def format_shape(shape: tuple[int, ...], dtype: str) -> str:
+    """A shape with its element type.
+
+    >>> format_shape((8, 16), "f32"), format_shape((), "i32")
+    ('f32[8, 16]', 'i32[]')
+    """
+    return f"{dtype}[{', '.join('?' if size < 0 else str(size) for size in shape)}]"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "input"), counted(2, "input")
+    ('1 input', '2 inputs')
+    """
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -19,7 +19,8 @@ from pyshardy.costing.flat import Flat
 from pyshardy.costing.joining import joined
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.launches import launches_of
-from pyshardy.costing.memory import MemoryPlan, Planner
+from pyshardy.costing.memory import Planner
+from pyshardy.costing.memory_plan import MemoryPlan
 from pyshardy.costing.peak import fixed_bytes
 from pyshardy.costing.program import Input, Op, Program
 from pyshardy.costing.topology import Topology

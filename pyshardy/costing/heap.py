@@ -13,7 +13,7 @@ from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.packing import Lifetime, packed_bytes
 
 if TYPE_CHECKING:
-    from pyshardy.costing.memory import Buffer, MemoryPlan
+    from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 
 _POINTER_BYTES = 8
 

@@ -12,7 +12,8 @@ from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel, Kernels, all_kernels
 from pyshardy.costing.lowering import lower
-from pyshardy.costing.memory import MemoryPlan, Planner
+from pyshardy.costing.memory import Planner
+from pyshardy.costing.memory_plan import MemoryPlan
 from pyshardy.costing.program import OpOrigin, Program, SourceLine
 
 OUTPUTS, GRADIENTS, ACTIVATIONS = "results", "gradients", "activations"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pyshardy.core.needs import Need
-from pyshardy.report.specs import axis_to_json
+from pyshardy.core.notation import axis_to_json
 from pyshardy.source.places import SourcePlace
 
 

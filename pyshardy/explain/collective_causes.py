@@ -10,9 +10,10 @@ from pyshardy.core.needs import BORDERS, RESHARD, Need
 from pyshardy.core.text import quote
 from pyshardy.costing.program import RAGGED
 from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
-from pyshardy.explain.names import CONSTRAINT, Names, place_text
+from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.rules.rule import FactorKind
 
 _COLLECTIVES = frozenset(

@@ -17,9 +17,10 @@ from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes, quote
 from pyshardy.errors import ShardyError
-from pyshardy.explain.names import CONSTRAINT, EDGE
+from pyshardy.explain.names import EDGE
 from pyshardy.explain.why import Why
 from pyshardy.explain.words import axes_text, dims_text
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.propagation.views import to_other_side
 from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.factors import project_tensors

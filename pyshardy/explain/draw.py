@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyshardy.core.boxes import device_boxes
 from pyshardy.core.given import as_shape
@@ -13,43 +13,13 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
+from pyshardy.explain.draw_svg import svg
+from pyshardy.explain.draw_text import coloured_text, drawing_text, renderable
+from pyshardy.explain.panels import Panels, Range, ShardBlock
 
 _DOING = "drawing a sharding"
-MOST_DEVICES = 64
+MOST_DRAWN_DEVICES = 64
 MOST_DIMS = 3
-_FEW = 8
-"""The most devices of a block to list one by one."""
-
-Range = tuple[int, int]
-
-
-class Block(NamedTuple):
-    """A block of a tensor, with its devices.
-
-    Attributes:
-        ranges: Per dimension, its start and end.
-        devices: The ids of the devices, ascending.
-    """
-
-    ranges: tuple[Range, ...]
-    devices: tuple[int, ...]
-
-    @property
-    def label(self) -> str:
-        """The list of devices, with long runs abbreviated.
-
-        >>> Block(((0, 4),), (0, 1, 4)).label, Block(((0, 4),), tuple(range(32))).label
-        ('0,1,4', '0-31')
-        """
-        if len(self.devices) <= _FEW:
-            return ",".join(map(str, self.devices))
-        parts: list[list[int]] = []
-        for device in self.devices:
-            if parts and parts[-1][-1] == device - 1:
-                parts[-1].append(device)
-            else:
-                parts.append([device])
-        return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in parts)
 
 
 class Drawing:
@@ -66,44 +36,36 @@ class Drawing:
         blocks: The same.
     """
 
-    def __init__(self, title: str, shape: tuple[int, ...], blocks: Sequence[Block]) -> None:
+    def __init__(self, title: str, shape: tuple[int, ...], blocks: Sequence[ShardBlock]) -> None:
         self.title = title
         self.shape = shape
         self.blocks = tuple(blocks)
 
     @property
-    def panels(self) -> list[tuple[Range | None, list[list[Block]]]]:
+    def panels(self) -> Panels:
         """The rows of blocks of every layer: one layer, or one per range of the first of three dimensions."""
         return list(self._panels())
 
-    def _panels(self) -> Iterator[tuple[Range | None, list[list[Block]]]]:
+    def _panels(self) -> Iterator[tuple[Range | None, list[list[ShardBlock]]]]:
         depths = dict.fromkeys(block.ranges[:-2] for block in self.blocks)
         for depth in depths:
             flat = [block for block in self.blocks if block.ranges[:-2] == depth]
-            rows: dict[tuple[Range, ...], list[Block]] = {}
+            rows: dict[tuple[Range, ...], list[ShardBlock]] = {}
             for block in flat:
                 rows.setdefault(block.ranges[len(depth) : -1], []).append(block)
             yield (depth[0] if depth else None), list(rows.values())
 
     def __str__(self) -> str:
-        from pyshardy.explain.draw_text import plain_text
-
-        return plain_text(self)
+        return drawing_text(self.title, self.panels)
 
     def __repr__(self) -> str:
-        from pyshardy.explain.draw_text import coloured_text
-
-        return coloured_text(self) if sys.stdout.isatty() else str(self)
+        return coloured_text(self.title, self.panels) if sys.stdout.isatty() else str(self)
 
     def __rich__(self) -> Any:
-        from pyshardy.explain.draw_text import renderable
-
-        return renderable(self, has_colour=True)
+        return renderable(self.title, self.panels, has_colour=True)
 
     def _repr_svg_(self) -> str:
-        from pyshardy.explain.draw_svg import svg
-
-        return svg(self)
+        return svg(self.title, self.panels)
 
 
 def _of_result(result: Any, name: str) -> tuple[TensorSharding, tuple[int, ...], Mesh | None]:
@@ -151,13 +113,13 @@ def draw(sharding: Any, shape: Sequence[int] | str, mesh: Mesh | None = None) ->
         title, held = _of_jax(sharding, sizes)
     else:
         raise UsageError(_DOING, got=named_type(sharding), needed="a TensorSharding, or a sharding of JAX")
-    if len(held) > MOST_DEVICES:
-        raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DEVICES}")
+    if len(held) > MOST_DRAWN_DEVICES:
+        raise UsageError(_DOING, got=f"{len(held)} devices", needed=f"at most {MOST_DRAWN_DEVICES}")
     by_block: dict[tuple[Range, ...], list[int]] = {}
     for device, ranges in held.items():
         if all(start < stop for start, stop in ranges):  # a device may have only padding
             by_block.setdefault(ranges, []).append(device)
-    blocks = [Block(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
+    blocks = [ShardBlock(ranges, tuple(sorted(by_block[ranges]))) for ranges in sorted(by_block)]
     return Drawing(f"shape {list(sizes)}, sharding {title}", sizes, blocks)
 
 
@@ -177,8 +139,8 @@ def _of_tensor(
         )
     if sharding.rank != len(shape):
         raise UsageError(_DOING, got=f"{sharding} for the shape {shape}", needed=f"{len(shape)} dimensions in both")
-    if mesh.size > MOST_DEVICES:
-        raise UsageError(_DOING, got=f"{mesh.size} devices", needed=f"at most {MOST_DEVICES}")
+    if mesh.size > MOST_DRAWN_DEVICES:
+        raise UsageError(_DOING, got=f"{mesh.size} devices", needed=f"at most {MOST_DRAWN_DEVICES}")
     boxes = device_boxes(sharding, mesh, shape)
     title = "[" + ", ".join("{" + ", ".join(map(str, axes)) + "}" for axes in sharding.dim_axes) + "]"
     return title, {device: tuple(zip(box.starts, box.stops)) for device, box in boxes.items()}

@@ -6,9 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyshardy.explain.draw_text import colour_of
+from pyshardy.explain.panels import Panels
 
 if TYPE_CHECKING:
-    from pyshardy.explain.draw import Block, Drawing, Range
+    from pyshardy.explain.panels import Range, ShardBlock
 
 _WIDTH, _HEIGHT = 420, 220
 """The largest picture of a layer, in pixels."""
@@ -59,10 +60,9 @@ class _Panel(NamedTuple):
     rectangles: tuple[Rectangle, ...]
 
 
-def picture(drawing: Drawing) -> Picture:
+def picture(title: str, panels: Panels) -> Picture:
     """The positions of all parts of a drawing; layers are placed beside each other as far as they fit."""
-    panels = drawing.panels
-    texts, rectangles = [Text(4, 16, drawing.title, "start")], []
+    texts, rectangles = [Text(4, 16, title, "start")], []
     x, y, row_height, right = 0.0, float(_HEAD), 0.0, 0.0
     for layer, (depth, rows) in enumerate(panels):
         panel = _panel(depth, rows, layer)
@@ -72,11 +72,11 @@ def picture(drawing: Drawing) -> Picture:
         rectangles += [one._replace(x=one.x + x, y=one.y + y) for one in panel.rectangles]
         x, row_height = x + panel.width + _GAP / 2, max(row_height, panel.height)
         right = max(right, x)
-    width = max(right + 8, len(drawing.title) * _CHARACTER + 12)
+    width = max(right + 8, len(title) * _CHARACTER + 12)
     return Picture(width, y + row_height + 8, tuple(texts), tuple(rectangles))
 
 
-def _panel(depth: Range | None, rows: list[list[Block]], layer: int) -> _Panel:
+def _panel(depth: Range | None, rows: list[list[ShardBlock]], layer: int) -> _Panel:
     labels = [f"{start}:{stop}" for row in rows for start, stop in row[0].ranges[-2:-1]]
     left = max(_LEFT, *[len(label) * _CHARACTER + 14 for label in labels]) if labels else _LEFT
     most = (_WIDTH, _HEIGHT) if depth is None else (_WIDTH / 2, _HEIGHT / 2)
@@ -99,20 +99,20 @@ def _panel(depth: Range | None, rows: list[list[Block]], layer: int) -> _Panel:
     return _Panel(max(x, depth_width), y, tuple(texts), tuple(rectangles))
 
 
-def svg(drawing: Drawing) -> str:
+def svg(title: str, panels: Panels) -> str:
     """The drawing as SVG."""
-    made = picture(drawing)
+    made = picture(title, panels)
     parts = [*map(_text, made.texts), *map(_rectangle, made.rectangles)]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {made.width:.0f} {made.height:.0f}" role="img"'
     style = f'style="max-width: 100%; width: {made.width:.0f}px; font: 12px sans-serif"'
-    return f"{head} {style}><title>{escape(drawing.title)}</title>{''.join(parts)}</svg>"
+    return f"{head} {style}><title>{escape(title)}</title>{''.join(parts)}</svg>"
 
 
-def _vertical(block: Block) -> Range:
+def _vertical(block: ShardBlock) -> Range:
     return block.ranges[-2] if len(block.ranges) > 1 else (0, 1)
 
 
-def _label_width(rows: list[list[Block]]) -> float:
+def _label_width(rows: list[list[ShardBlock]]) -> float:
     longest = max(len(block.label) for row in rows for block in row)
     return max(_LEAST, longest * _CHARACTER + 10)
 
@@ -125,7 +125,7 @@ def _sides(ranges: list[Range], most: float, least: float) -> list[float]:
     return [max(least, most * (stop - start) / total) for start, stop in ranges]
 
 
-def _heads(row: list[Block], widths: list[float], left: float, top: float) -> list[Text]:
+def _heads(row: list[ShardBlock], widths: list[float], left: float, top: float) -> list[Text]:
     parts, x = [], left
     for block, width in zip(row, widths):
         start, stop = block.ranges[-1]
@@ -134,7 +134,7 @@ def _heads(row: list[Block], widths: list[float], left: float, top: float) -> li
     return parts
 
 
-def _place(block: Block) -> str:
+def _place(block: ShardBlock) -> str:
     return "[" + ", ".join(f"{start}:{stop}" for start, stop in block.ranges) + "]"
 
 

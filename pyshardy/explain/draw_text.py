@@ -5,10 +5,12 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from pyshardy.explain.panels import Panels
+
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from pyshardy.explain.draw import Block, Drawing, Range
+    from pyshardy.explain.panels import Range, ShardBlock
 
 COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
 """Colours of blocks; white text is readable on all of them."""
@@ -24,16 +26,16 @@ def colour_of(row: int, column: int, columns: int, layer: int = 0, rows: int = 1
     return COLOURS[(place + (row if columns % len(COLOURS) == 0 else 0)) % len(COLOURS)]
 
 
-def plain_text(drawing: Drawing) -> str:
+def drawing_text(title: str, panels: Panels) -> str:
     """The drawing without colours."""
-    return str(renderable(drawing, has_colour=False).plain)
+    return str(renderable(title, panels, has_colour=False).plain)
 
 
-def coloured_text(drawing: Drawing) -> str:
+def coloured_text(title: str, panels: Panels) -> str:
     """The drawing with colours for a terminal."""
     from rich.console import Console
 
-    text = renderable(drawing, has_colour=True)
+    text = renderable(title, panels, has_colour=True)
     width = max(len(line) for line in text.plain.splitlines())
     stream = StringIO()
     console = Console(
@@ -43,12 +45,12 @@ def coloured_text(drawing: Drawing) -> str:
     return stream.getvalue()
 
 
-def renderable(drawing: Drawing, has_colour: bool) -> Text:
+def renderable(title: str, panels: Panels, has_colour: bool) -> Text:
     """The drawing for a `rich` console."""
     from rich.text import Text
 
-    text = Text(drawing.title, no_wrap=True)
-    for layer, (depth, rows) in enumerate(drawing.panels):
+    text = Text(title, no_wrap=True)
+    for layer, (depth, rows) in enumerate(panels):
         if depth is not None:
             text.append(f"\n\n{_range(depth)} of dimension 0")
         _panel(text, rows, layer, has_colour)
@@ -59,7 +61,7 @@ def _range(one: Range) -> str:
     return f"{one[0]}:{one[1]}"
 
 
-def _panel(text: Any, rows: list[list[Block]], layer: int, has_colour: bool) -> None:
+def _panel(text: Any, rows: list[list[ShardBlock]], layer: int, has_colour: bool) -> None:
     heads = [_range(block.ranges[-1]) for block in rows[0]]
     sides = [_range(row[0].ranges[-2]) if len(row[0].ranges) > 1 else "" for row in rows]
     width = max(len(one) for one in (*heads, *(block.label for row in rows for block in row)))

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.explain.names import EDGE, Names, named_scope, short_scope
+from pyshardy.explain.names import EDGE, Names, named_scope, short_label
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.source.cells import cell_name, file_name
 
@@ -54,7 +54,7 @@ def nearest(subject: Subject, wanted: str) -> list[str]:
     known = list(dict.fromkeys(subject.names.values()))
     for label in _labels(subject):
         if label is not None:
-            scopes = scope_path(label.scope), named_scope(label), short_scope(label)
+            scopes = scope_path(label.scope), named_scope(label), short_label(label)
             known += [name for name in (_line(label), *scopes) if name]
     known = list(dict.fromkeys(known))
     close = get_close_matches(wanted, known, n=5, cutoff=0.5)
@@ -92,7 +92,7 @@ def _is_place(file: str, at: int, column: int, line: re.Match[str]) -> bool:
 def _is_named(label: Label, wanted: str) -> bool:
     own = (
         label.scope,
-        short_scope(label),
+        short_label(label),
         label.name,
         label.name.rpartition(".")[2],
         named_scope(label),

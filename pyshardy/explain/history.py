@@ -16,15 +16,15 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.subject import Subject
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
+from pyshardy.propagation.trace import GROUP_STEP, MAIN_RESULT, Step
 from pyshardy.propagation.views import manual_prefix
 
 if TYPE_CHECKING:
-    from pyshardy.explain.whole import Reason
+    from pyshardy.explain.reason import Reason
 
-GIVEN = -1
+GIVEN_STEP = -1
 """Stands for the step of an axis that was there before propagation."""
-MANUAL = -2
+MANUAL_STEP = -2
 """Stands for the step of a manual axis, which only the other side of a manual computation's edge has."""
 
 
@@ -34,7 +34,7 @@ class AxisPlacement(NamedTuple):
     Attributes:
         dim: The dimension.
         axis: The axis; no part of it was there before.
-        step: The index of the step, `GIVEN` or `MANUAL`.
+        step: The index of the step, `GIVEN_STEP` or `MANUAL_STEP`.
     """
 
     dim: int
@@ -95,7 +95,7 @@ class History:
         """Per step, the first step of its visit: the visit started from the state before it."""
         found: list[int] = []
         for index, step in enumerate(self.subject.steps):
-            is_same = index > 0 and step.op != GROUP and self.subject.steps[index - 1].number == step.number
+            is_same = index > 0 and step.op != GROUP_STEP and self.subject.steps[index - 1].number == step.number
             found.append(found[-1] if is_same else index)
         return found
 
@@ -110,13 +110,13 @@ class History:
         program = self.subject.program
         for value, sharding in enumerate(program.shardings):
             for dim, axis in axes_of(sharding):
-                found.setdefault(value, []).append(AxisPlacement(dim, axis, GIVEN))
+                found.setdefault(value, []).append(AxisPlacement(dim, axis, GIVEN_STEP))
         for op, view in program.views.items():
             (value,) = program.results[op]
             for dim, given in enumerate(view.outer.dims):
                 for axis in given.axes[: manual_prefix(given, view.manual_axes)]:
                     if not any(one.dim == dim and one.axis.overlaps(axis) for one in found.get(value, ())):
-                        found.setdefault(value, []).append(AxisPlacement(dim, axis, MANUAL))
+                        found.setdefault(value, []).append(AxisPlacement(dim, axis, MANUAL_STEP))
         for index, step in self._kept():
             known = found.setdefault(step.target, [])
             there = tuple([one.axis for one in known if one.dim == step.dim])
@@ -128,8 +128,10 @@ class History:
         """The steps whose axes stay. If an op has one value twice, only the last write counts."""
         for _, group in groupby(enumerate(self.subject.steps), lambda item: item[1].number):
             visit = [item for item in group if item[1].is_kept]
-            last = {step.target: step.target_tensor for _, step in visit if step.op != GROUP}
-            yield from (item for item in visit if item[1].op == GROUP or item[1].target_tensor == last[item[1].target])
+            last = {step.target: step.target_tensor for _, step in visit if step.op != GROUP_STEP}
+            yield from (
+                item for item in visit if item[1].op == GROUP_STEP or item[1].target_tensor == last[item[1].target]
+            )
 
     def _mesh(self, value: int) -> Mesh:
         sharding = self.subject.shardings[value]
@@ -138,7 +140,7 @@ class History:
 
     def source_dim(self, step: Step) -> int:
         """The dimension of the source that a step takes axes from."""
-        if step.op in (GROUP, MAIN_RESULT):
+        if step.op in (GROUP_STEP, MAIN_RESULT):
             return step.dim
         assert step.source_tensor is not None
         key = step.op, step.source_tensor, step.factor
@@ -162,7 +164,7 @@ class History:
                 if part is None:
                     continue
                 if one.step < 0:
-                    found.append(Chain(part, at, at_dim, one.step == MANUAL, links[::-1]))
+                    found.append(Chain(part, at, at_dim, one.step == MANUAL_STEP, links[::-1]))
                     continue
                 step = steps[one.step]
                 if step.source is not None:

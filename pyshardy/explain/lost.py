@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from pyshardy.explain.history import History
-from pyshardy.explain.whole import Reason, ReasonKind, reasons_of
+from pyshardy.explain.reason import Reason, ReasonKind
+from pyshardy.explain.whole import reasons_of
 
 _LOSSES = frozenset(
     (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyshardy.core.scopes import OF_JAX, is_gradient, scope_path, user_scopes
 from pyshardy.explain.subject import Label, Subject
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT
+from pyshardy.propagation.origins import CONSTRAINT
+from pyshardy.propagation.trace import GROUP_STEP, MAIN_RESULT
 from pyshardy.source.cells import file_name
 
 EDGE = "sdy.data_flow_edge"
-CONSTRAINT = "sdy.sharding_constraint"
 MANUAL = "sdy.manual_computation"
 _EDGES = (EDGE, "sdy.func_data_flow_edge")
 _REGIONS = {
@@ -24,10 +24,10 @@ _FAR = 4
 """The number of ops to go back in search of a source line."""
 
 
-def short_scope(label: Label) -> str:
+def short_label(label: Label) -> str:
     """The last part of the name that JAX gave an op, or the op's own name without the dialect.
 
-    >>> short_scope(Label("stablehlo.dot_general", "jit(step)/mlp/dot_general")), short_scope(Label("stablehlo.add"))
+    >>> short_label(Label("stablehlo.dot_general", "jit(step)/mlp/dot_general")), short_label(Label("stablehlo.add"))
     ('dot_general', 'add')
     """
     own = label.name.rpartition(".")[2]
@@ -81,7 +81,7 @@ class Names:
 
     def label(self, op: int) -> Label:
         """The label of an op, of the return of the main function, or of a sharding group."""
-        if op == GROUP:
+        if op == GROUP_STEP:
             return Label("sdy.sharding_group", "sharding group")
         if op == MAIN_RESULT or op >= self.subject.op_count:
             return Label("func.return", "return")
@@ -98,7 +98,7 @@ class Names:
         is_name = inside and label.name not in _REGIONS
         gradient = is_gradient(label.scope)
         scope = f" in {'the gradient of ' if gradient else ''}`{inside}`" if is_name else " in the gradient" * gradient
-        found = f"`{short_scope(label)}`{scope}{place_text(label)}"
+        found = f"`{short_label(label)}`{scope}{place_text(label)}"
         return found if label.file is not None else found + self._near(op)
 
     def _near(self, op: int) -> str:

@@ -9,9 +9,7 @@ Source: docs/semantics/propagation.md#one-step
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from math import gcd
-from typing import NamedTuple
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.axis_lists import axes_size
@@ -19,7 +17,8 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import common_mesh
 from pyshardy.errors import InvalidShardingError
-from pyshardy.explain.history import GIVEN, History
+from pyshardy.explain.history import GIVEN_STEP, History
+from pyshardy.explain.reason import Level, Reason, ReasonKind
 from pyshardy.propagation.program import Direction
 from pyshardy.propagation.projection import project
 from pyshardy.propagation.schedule import ROUNDS, directions
@@ -27,61 +26,6 @@ from pyshardy.propagation.step import StepInput, Strategy, propagate_step
 from pyshardy.propagation.trace import Step
 from pyshardy.propagation.views import to_other_side
 from pyshardy.rules.properties import Priority
-
-
-class ReasonKind(Enum):
-    """The kinds of reasons why a dimension was not sharded, the most important first."""
-
-    SCALAR = "size one"
-    CLOSED = "closed"
-    REPLICATED = "replicated"
-    TAKEN = "taken"
-    CONFLICT = "conflict"
-    NOT_DIVISIBLE = "not divisible"
-    BLOCKED = "blocked"
-    MANUAL = "manual"
-    GAPS = "gaps"
-    FOLLOWS = "follows the result"
-    NO_RULE = "no rule"
-    DROPPED = "dropped"
-    LOST = "lost before"
-    NOBODY = "nobody asked"
-
-
-class Level(Enum):
-    """What decided a conflict."""
-
-    GIVEN = "annotation"
-    USER_PRIORITY = "user priority"
-    OP_PRIORITY = "op priority"
-    STRATEGY = "strategy"
-    ORDER = "order"
-
-
-class Reason(NamedTuple):
-    """One reason.
-
-    Attributes:
-        kind: Its kind.
-        axis: The axis that did not propagate; None if there is none.
-        op: The op that would have propagated it; None if no op is involved.
-        asker: The value that has the axis, and its dimension; None if there is none.
-        winner: The value that prevented it, and its dimension: for `TAKEN`, the value itself and the dimension that has
-            the axis; for `CONFLICT`, another value; for `LOST`, the value that lost it. None if there is none.
-        level: What decided a conflict.
-        held: The axis of the winner.
-        first: For `LOST`, why the axis was lost there.
-    """
-
-    kind: ReasonKind
-    axis: AxisRef | None = None
-    op: int | None = None
-    asker: tuple[int, int] | None = None
-    winner: tuple[int, int] | None = None
-    level: Level | None = None
-    held: AxisRef | None = None
-    first: Reason | None = None
-
 
 _ORDER = {kind: place for place, kind in enumerate(ReasonKind)}
 
@@ -317,6 +261,6 @@ class _Visit:
     def _arrival(self, place: tuple[int, int], axis: AxisRef) -> Step | None:
         """The step that propagated an axis to a value; None if it was given there."""
         for one in self.history.placements.get(place[0], ()):
-            if one.dim == place[1] and one.axis.overlaps(axis) and one.step > GIVEN:
+            if one.dim == place[1] and one.axis.overlaps(axis) and one.step > GIVEN_STEP:
                 return self.history.subject.steps[one.step]
         return None

@@ -24,11 +24,11 @@ from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.names import Names
 from pyshardy.explain.opening import opening
 from pyshardy.explain.origins import Origin, OriginKind, annotation_of, origin_of
+from pyshardy.explain.reason import ReasonKind
 from pyshardy.explain.subject import Subject
-from pyshardy.explain.whole import ReasonKind
 from pyshardy.explain.words import axes_text, dims_text, stayed_whole
 from pyshardy.propagation.program import NO_VALUE
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT
+from pyshardy.propagation.trace import GROUP_STEP, MAIN_RESULT
 from pyshardy.rules.rule import factor_symbol
 
 
@@ -155,7 +155,7 @@ class Why:
     def _step(self, link: Link, is_first: bool) -> StepTaken:
         step = self.subject.steps[link.step]
         label, names = self.names.label(step.op), self.names
-        rule = None if step.op in (GROUP, MAIN_RESULT) else self.subject.rule(step.op)
+        rule = None if step.op in (GROUP_STEP, MAIN_RESULT) else self.subject.rule(step.op)
         source, target = names.value(link.source), names.value(link.target)
         return StepTaken(
             text=self.step_text(link, is_first),
@@ -184,7 +184,7 @@ class Why:
         """
         step, names = self.subject.steps[link.step], self.names
         source, target = names.value(link.source), names.value(link.target)
-        if step.op == GROUP:
+        if step.op == GROUP_STEP:
             return f"{target} is in one sharding group with {source}"
         if step.op == MAIN_RESULT:
             forth = link.source not in self.subject.names or link.target in self.subject.names

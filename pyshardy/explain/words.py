@@ -9,7 +9,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.explain.explanation import StayedWhole
 from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.origins import OriginKind, annotation_of
-from pyshardy.explain.whole import Level, Reason, ReasonKind
+from pyshardy.explain.reason import Level, Reason, ReasonKind
 
 _HOW = {
     Level.GIVEN: "which an annotation gave it",

@@ -16,7 +16,7 @@ from pyshardy.core.jax_values import (
     is_named_sharding,
     is_partition_spec,
     mesh_axes,
-    spec_entries,
+    parsed_spec,
     spec_unreduced,
 )
 from pyshardy.core.mesh import Mesh
@@ -349,5 +349,5 @@ def as_spec(value: Any) -> PartitionSpec:
     if unreduced and kind.lower() != "sum":
         got = f"{spec}, unreduced by {kind.lower()}"
         raise InvalidShardingError(doing, got=got, needed="partial sums, or a TensorSharding")
-    entries = [(*axes, *([OPEN] if is_open else [])) for axes, is_open in spec_entries(spec, doing)]
+    entries = [(*axes, *([OPEN] if is_open else [])) for axes, is_open in parsed_spec(spec, doing)]
     return PartitionSpec(*(entry or None for entry in entries), unreduced=unreduced)

@@ -24,10 +24,10 @@ PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("sdy-lift-inlined-meshes", {"use-single-device-mesh-names": "true"}),
 )
 """The passes, with their options, that import HLO's annotations into the dialect."""
-Axes = Mapping[str, int] | str | None
+MeshAxes = Mapping[str, int] | str | None
 
 
-def axes_text(mesh: Axes) -> str:
+def axes_text(mesh: MeshAxes) -> str:
     """The axes of a mesh as the text of an option.
 
     Raises:
@@ -53,7 +53,7 @@ def may_be_annotated(content: bytes) -> bool:
     return any(mark in content for mark in _MARKS)
 
 
-def import_annotations(module: Module, mesh: Axes = None, needs_tilings: bool = True) -> Module:
+def import_annotations(module: Module, mesh: MeshAxes = None, needs_tilings: bool = True) -> Module:
     """The module with HLO's annotations imported into the `sdy` dialect; unchanged if it has none and was not HLO.
 
     Args:

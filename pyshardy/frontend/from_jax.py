@@ -15,7 +15,7 @@ from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
-from pyshardy.frontend.annotated import Axes
+from pyshardy.frontend.annotated import MeshAxes
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_lower import (
     Target,
@@ -92,7 +92,7 @@ class JaxSignature:
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
-def load_lowered(lowered: Any, mesh: Axes = None) -> Module:
+def load_lowered(lowered: Any, mesh: MeshAxes = None) -> Module:
     """The module of a lowered JAX function, with the function's signature in `origin`.
 
     Args:
@@ -117,14 +117,14 @@ def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> M
     return load_lowered(lower_traced(stage(traced), platform))
 
 
-def _module_of(lowered: Any, mesh: Axes) -> Module:
+def _module_of(lowered: Any, mesh: MeshAxes) -> Module:
     stream = BytesIO()
     mlir: Any = lowered.compiler_ir("stablehlo")
     mlir.operation.write_bytecode(stream)
     return load_content(stream.getvalue(), "the lowered function", mesh)
 
 
-def load_exported(exported: Any, mesh: Axes = None) -> Module:
+def load_exported(exported: Any, mesh: MeshAxes = None) -> Module:
     """The module of a `jax.export.Exported`, with the function's signature in `origin`; `mesh` as for `load_lowered`.
 
     Its shardings are over devices in the natural order, because an export does not include devices.
@@ -227,7 +227,7 @@ def _is_tiled() -> bool:
     return not getattr(jax.config, "jax_use_shardy_partitioner", True)
 
 
-def _axes(mesh: Any) -> Axes:
+def _axes(mesh: Any) -> MeshAxes:
     return None if mesh is None else dict(core_mesh(mesh).axes)
 
 

@@ -65,10 +65,10 @@ def load_bytes(
     Raises:
         InvalidModuleError: It is not a valid module.
     """
-    return read_module(content, name, allow_unregistered_dialects, isolate)[0]
+    return read_text_or_bytecode(content, name, allow_unregistered_dialects, isolate)[0]
 
 
-def read_module(
+def read_text_or_bytecode(
     content: bytes, name: str, allow_unregistered_dialects: bool = False, isolate: bool = False
 ) -> tuple[Module, bytes]:
     """The module in the content of a file, and the text or bytecode that MLIR read.

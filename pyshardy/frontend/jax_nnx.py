@@ -14,9 +14,8 @@ from typing import Any
 
 import jax
 
+from pyshardy.core.jax_values import Tree
 from pyshardy.frontend.jax_lower import is_array, is_sharding
-
-Tree = Any
 
 
 def is_nnx_jitted(function: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
+from pyshardy.core.jax_values import Tree
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
@@ -15,7 +16,6 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_lower import is_static
 from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes
 
-Tree = Any
 Convert = Callable[[InterfaceTensor, int | None], Any]
 
 

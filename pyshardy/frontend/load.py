@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyshardy.errors import InvalidModuleError, UsageError
-from pyshardy.frontend.annotated import Axes, axes_text, import_annotations, may_be_annotated
-from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_module
+from pyshardy.frontend.annotated import MeshAxes, axes_text, import_annotations, may_be_annotated
+from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_text_or_bytecode
 from pyshardy.ir.module import Module
 
 
@@ -14,7 +14,7 @@ def load_path(
     source: str | Path,
     *,
     module: str | None = None,
-    mesh: Axes = None,
+    mesh: MeshAxes = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
     needs_tilings: bool = True,
@@ -47,7 +47,7 @@ def load_path(
 def load_content(
     content: bytes,
     name: str = STANDARD_INPUT,
-    mesh: Axes = None,
+    mesh: MeshAxes = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
     needs_tilings: bool = True,
@@ -57,6 +57,6 @@ def load_content(
     if not content.strip():
         needed = "StableHLO as text or bytecode, HLO, or what jax.export writes"
         raise InvalidModuleError("reading a module", where=name, got="nothing: it is empty", needed=needed)
-    found, source = read_module(content, name, allow_unregistered_dialects, isolate)
+    found, source = read_text_or_bytecode(content, name, allow_unregistered_dialects, isolate)
     is_tiled = mesh is not None or may_be_annotated(source)
     return import_annotations(found, mesh, needs_tilings) if is_tiled else found

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from pyshardy.errors import ShardyError
-from pyshardy.frontend.from_text import read_module
+from pyshardy.frontend.from_text import read_text_or_bytecode
 from pyshardy.frontend.isolated import error_data
 from pyshardy.ir.bytecode.locations import has_lost_range
 
@@ -32,7 +32,7 @@ def main() -> None:
 def _answer(content: bytes, name: str, allow_unregistered_dialects: bool) -> tuple[dict[str, Any], bytes]:
     """The outcome, and the module: bytecode, or text if it has locations that bytecode does not keep."""
     try:
-        module, source = read_module(content, name, allow_unregistered_dialects)
+        module, source = read_text_or_bytecode(content, name, allow_unregistered_dialects)
         is_text = has_lost_range(source)
         return {"is_text": is_text}, module.text(debug_info=True).encode() if is_text else module.bytecode()
     except ShardyError as error:

@@ -35,3 +35,17 @@ def _collect(block: Block, found: dict[Value, None]) -> None:
             if value not in defined:
                 found[value] = None
         defined.update(op.results)
+
+
+def add_captured(op: Op) -> None:
+    """Append the values that the regions of an op capture to its operands."""
+    for value in captured_by(op):
+        op.add_operand(value)
+
+
+def drop_captured(op: Op) -> None:
+    """Remove the captured operands of a loop or a branch again."""
+    own = len(op.results) if op.name == "stablehlo.while" else 1
+    for index in range(own, len(op.operands)):
+        op.operands[index].drop_use(op, index)
+    op.operands = op.operands[:own]

@@ -67,34 +67,34 @@ def _integer_codec(width: int) -> Codec:
     return Codec(_decode_integer, lambda value: ir.IntegerAttr.get(ir.IntegerType.get_signless(width), value))
 
 
-SHARDING = _text_codec(parse_sharding, lambda sharding: f"#sdy.sharding{sharding}")
+SHARDING_CODEC = _text_codec(parse_sharding, lambda sharding: f"#sdy.sharding{sharding}")
 SHARDINGS = _text_codec(parse_sharding_list, lambda list_: f"#sdy.sharding_per_value{format_sharding_list(list_)}")
-RULE = _text_codec(parse_rule, lambda rule: f"#sdy.op_sharding_rule{rule}")
+RULE_CODEC = _text_codec(parse_rule, lambda rule: f"#sdy.op_sharding_rule{rule}")
 MESH = _text_codec(parse_mesh, lambda mesh: f"#sdy.mesh{mesh}")
 NAMES = _text_codec(parse_names, lambda names: f"#sdy<manual_axes{{{', '.join(map(quote, names))}}}>")
 AXES = _text_codec(_parse_axis_list, lambda axes: f"#sdy<axis_ref_list{_format_axis_list(axes)}>")
 AXES_PER_DIM = _text_codec(
     _parse_axis_lists, lambda dims: f"#sdy<list_of_axis_ref_lists[{', '.join(map(_format_axis_list, dims))}]>"
 )
-STRING = Codec(string_value, make_string)
+STRING_CODEC = Codec(string_value, make_string)
 SYMBOL = Codec(symbol_name, make_symbol)
 INT32 = _integer_codec(32)
 INT64 = _integer_codec(64)
 I64_ARRAY = Codec(tuple, lambda values: ir.DenseI64ArrayAttr.get(values))
-ANY_OP: dict[str, Codec] = {"sdy.sharding": SHARDINGS, "sdy.sharding_rule": RULE}
-_ANY_SYMBOL = {"sym_name": STRING, "sym_visibility": STRING}
-_SHARDING_OP = {"sharding": SHARDING}
-_COLLECTIVE = {"out_sharding": SHARDING}
+ANY_OP: dict[str, Codec] = {"sdy.sharding": SHARDINGS, "sdy.sharding_rule": RULE_CODEC}
+_ANY_SYMBOL = {"sym_name": STRING_CODEC, "sym_visibility": STRING_CODEC}
+_SHARDING_OP = {"sharding": SHARDING_CODEC}
+_COLLECTIVE = {"out_sharding": SHARDING_CODEC}
 CODECS: dict[str, dict[str, Codec]] = {
     "builtin.module": _ANY_SYMBOL,
-    "func.func": {**_ANY_SYMBOL, "sdy.original_func_name": STRING},
+    "func.func": {**_ANY_SYMBOL, "sdy.original_func_name": STRING_CODEC},
     "func.call": {"callee": SYMBOL},
     "sdy.mesh": {"mesh": MESH, **_ANY_SYMBOL},
     "sdy.sharding_constraint": _SHARDING_OP,
     "sdy.reshard": _SHARDING_OP,
     "sdy.data_flow_edge": _SHARDING_OP,
     "sdy.manual_computation": {"in_shardings": SHARDINGS, "out_shardings": SHARDINGS, "manual_axes": NAMES},
-    "sdy.named_computation": {"in_shardings": SHARDINGS, "out_shardings": SHARDINGS, "name": STRING},
+    "sdy.named_computation": {"in_shardings": SHARDINGS, "out_shardings": SHARDINGS, "name": STRING_CODEC},
     "sdy.sharding_group": {"group_id": INT64},
     "sdy.propagation_barrier": {"allowed_direction": INT32},
     "sdy.all_gather": {**_COLLECTIVE, "gathering_axes": AXES_PER_DIM},
@@ -106,7 +106,7 @@ CODECS: dict[str, dict[str, Codec]] = {
     "sdy.sharded_to_unreduced": {**_COLLECTIVE, "axes": AXES_PER_DIM},
     "sdy.replicated_to_unreduced": {**_COLLECTIVE, "axes": AXES},
 }
-ARG_CODECS = {"sdy.sharding": SHARDING}
+ARG_CODECS = {"sdy.sharding": SHARDING_CODEC}
 LISTS = ("arg_attrs", "res_attrs")
 """Attributes of functions that hold a dictionary for every argument or result."""
 NO_CODECS: dict[str, Codec] = {}

@@ -46,7 +46,7 @@ class EdgeTensors:
         Raises:
             PassError: It is on a value of an op without data-flow edges.
         """
-        view = view_of(op) if op.name == EDGE else None
+        view = manual_view_of(op) if op.name == EDGE else None
         if view is not None:
             self.views[self._numbering.op_numbers[op]] = view
         sources, numbers = self._sources(op), self._numbering.value_numbers
@@ -80,7 +80,7 @@ class EdgeTensors:
         return [] if is_declaration(callee) else [return_op(callee).operands[owner.index]]
 
 
-def view_of(edge: Op) -> ManualView | None:
+def manual_view_of(edge: Op) -> ManualView | None:
     """The view of an edge of a manual computation; None for any other edge."""
     owner = edge.operands[0]
     op = owner.defining_op

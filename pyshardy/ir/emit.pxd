@@ -5,7 +5,7 @@ from pyshardy.ir.bytecode.ops cimport OpWriter
 from pyshardy.ir.blocks cimport Block, Region, Value
 from pyshardy.ir.op cimport Op, id
 from pyshardy.ir.value_type cimport ValueType
-from pyshardy.ir.source cimport Kind, Source
+from pyshardy.ir.source cimport SourceKind, Source
 
 cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE
 
@@ -26,7 +26,7 @@ cdef class _Emitter:
     cdef public dict values
     cdef public dict plain
 
-    @cython.locals(writer=OpWriter, numbers=dict, source=Source, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, location=Py_ssize_t, kind=Kind, mask=int, value=Value)
+    @cython.locals(writer=OpWriter, numbers=dict, source=Source, kinds=list, op=Op, results=tuple, operands=tuple, number=Py_ssize_t, location=Py_ssize_t, kind=SourceKind, mask=int, value=Value)
     cpdef Py_ssize_t emit_ops(self, Block block, Py_ssize_t defined) except -1
 
     @cython.locals(writer=OpWriter, numbers=dict, types=dict, results=tuple, operands=tuple, value=Value)
@@ -36,9 +36,9 @@ cdef class _Emitter:
     cpdef emit_region(self, Region region)
     cpdef Py_ssize_t location(self, Op op) except -1
 
-    @cython.locals(name=str, shared=dict, found=Kind)
-    cpdef Kind kind_of(self, Op op)
-    cpdef Kind new_kind(self, Op op)
+    @cython.locals(name=str, shared=dict, found=SourceKind)
+    cpdef SourceKind kind_of(self, Op op)
+    cpdef SourceKind new_kind(self, Op op)
 
 
 @cython.locals(found=list)

@@ -1,7 +1,7 @@
 """From nodes to the bytecode of a module, in one loop over all ops; MLIR then parses it in one call.
 
 An op that has not changed since it was read keeps the numbers of its name, attributes and location in the bytecode
-(`Kind`). New items are appended as text to the tables of that bytecode.
+(`SourceKind`). New items are appended as text to the tables of that bytecode.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyshardy.ir.bytecode.sections import RESOURCE_OFFSETS
 from pyshardy.ir.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
 from pyshardy.ir.op import Op
-from pyshardy.ir.source import Kind, OpPlace, Source
+from pyshardy.ir.source import OpPlace, Source, SourceKind
 from pyshardy.ir.strings import string_of
 from pyshardy.ir.value_type import ValueType
 
@@ -80,9 +80,9 @@ class _Emitter:
         self.types = {type: number for number, type in source.types.items()}
         self.unknown = source.arg_places.get(NONE)
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
-        self.coded: dict[tuple[Any, ...], Kind] = {}
+        self.coded: dict[tuple[Any, ...], SourceKind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
-        self.shared: dict[str, dict[int, Kind]] = {}
+        self.shared: dict[str, dict[int, SourceKind]] = {}
         self.dictionaries: dict[tuple[Any, ...], int] = {}
         self.values: dict[tuple[int, int], int] = {}
         for kind in dict.fromkeys(source.kinds):
@@ -227,7 +227,7 @@ class _Emitter:
         found = self.types[type] = self.tables.type(str(type.mlir))
         return found
 
-    def kind_of(self, op: Op) -> Kind:
+    def kind_of(self, op: Op) -> SourceKind:
         """The kind of an op, from its name and attributes."""
         name, attrs = op.name, op.attrs
         shared = self.shared.get(name)
@@ -241,7 +241,7 @@ class _Emitter:
             shared[id(attrs)] = found
         return found
 
-    def new_kind(self, op: Op) -> Kind:
+    def new_kind(self, op: Op) -> SourceKind:
         """The kind of an op with new attributes."""
         name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
@@ -253,7 +253,7 @@ class _Emitter:
                 attributes = self.dictionary(name, attrs)
         elif len(attrs) > len(inherent):
             attributes = self.discardable(name, {other: attrs[other] for other in attrs if other not in inherent})
-        found = Kind(name, attrs, self.tables.name(name), attributes, properties)
+        found = SourceKind(name, attrs, self.tables.name(name), attributes, properties)
         self.coded[_content(name, attrs)] = found
         return found
 

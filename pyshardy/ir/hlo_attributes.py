@@ -15,8 +15,8 @@ from pyshardy.ir.strings import check_names, string_of
 HLO_SHARDING = "mhlo.sharding"
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
 MESHES = "xla.sdy.meshes"
-SHARDING = "xla.sdy.sharding"
-RULE = "xla.sdy.sharding_rule"
+FRONTEND_SHARDING = "xla.sdy.sharding"
+FRONTEND_RULE = "xla.sdy.sharding_rule"
 IN_SHARDINGS = "xla.sdy.in_shardings"
 OUT_SHARDINGS = "xla.sdy.out_shardings"
 MANUAL_AXES = "xla.sdy.manual_axes"
@@ -26,13 +26,22 @@ GLOBAL_TO_LOCAL = "xla.sdy.GlobalToLocalShape"
 LOCAL_TO_GLOBAL = "xla.sdy.LocalToGlobalShape"
 FULL_TO_SHARD = "SPMDFullToShardShape"
 SHARD_TO_FULL = "SPMDShardToFullShape"
-CONSTRAINT = "Sharding"
+CONSTRAINT_TARGET = "Sharding"
 FUNC_RESULT = "xla.sdy.FuncResultSharding"
-GROUP = "xla.sdy.ShardingGroup"
-BARRIER = "xla.sdy.PropagationBarrier"
+GROUP_TARGET = "xla.sdy.ShardingGroup"
+BARRIER_TARGET = "xla.sdy.PropagationBarrier"
 MANUAL_BODY = "xla.sdy.manual_computation_body"
 IMPORTED_TARGETS = frozenset(
-    (CONSTRAINT, FUNC_RESULT, GROUP, BARRIER, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, FULL_TO_SHARD, SHARD_TO_FULL)
+    (
+        CONSTRAINT_TARGET,
+        FUNC_RESULT,
+        GROUP_TARGET,
+        BARRIER_TARGET,
+        GLOBAL_TO_LOCAL,
+        LOCAL_TO_GLOBAL,
+        FULL_TO_SHARD,
+        SHARD_TO_FULL,
+    )
 )
 """The custom calls that stand for ops of the `sdy` dialect."""
 _KEEP_THEIRS = frozenset(("stablehlo.send", "stablehlo.recv", "stablehlo.after_all"))
@@ -102,10 +111,10 @@ def is_annotated(root: Op) -> bool:
     for op in ops_with(root, HLO_SHARDING, (CUSTOM_CALL,)):
         if HLO_SHARDING in op.attrs or target_of(op) in IMPORTED_TARGETS:
             return True
-    return any(HLO_SHARDING in attrs for function in functions(root) for attrs in entries_of(function))
+    return any(HLO_SHARDING in attrs for function in functions(root) for attrs in border_attributes(function))
 
 
-def entries_of(function: Op) -> list[Attributes]:
+def border_attributes(function: Op) -> list[Attributes]:
     """The attributes of every argument and result of a function that has any."""
     if is_declaration(function):
         return [entry for name in ("arg_attrs", "res_attrs") for entry in function.attrs.get(name) or ()]

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.source_values import SourceValue, source_values
-from pyshardy.report.constraints import value_text
-from pyshardy.searching.autopartition.constraints import Constrained
-from pyshardy.searching.autopartition.space import Dims
-from pyshardy.searching.autopartition.values import ValueFact
 from pyshardy.source.assignments import Assignment, Span, assignments, read_lines
 from pyshardy.source.places import format_place
+from pyshardy.source.values import ValueFact, value_text
 
 
 class NamedValue(NamedTuple):
@@ -61,7 +59,7 @@ def named_values(root: Op) -> list[NamedValue]:
 
 
 def with_shardings(
-    values: Sequence[NamedValue], chosen: Constrained, mesh: str
+    values: Sequence[NamedValue], chosen: Mapping[int, Dims], mesh: str
 ) -> list[tuple[SourceValue, TensorSharding]]:
     """The values that have constraints, each with its closed sharding.
 

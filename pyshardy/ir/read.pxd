@@ -5,7 +5,7 @@ from pyshardy.ir.bytecode.ops cimport OpReader
 from pyshardy.ir.blocks cimport Block, Region, Value
 from pyshardy.ir.op cimport Op
 from pyshardy.ir.value_type cimport ValueType
-from pyshardy.ir.source cimport Kind, Source
+from pyshardy.ir.source cimport SourceKind, Source
 
 cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, HAS_USE_ORDERS
 cdef tuple _NO_USES
@@ -30,7 +30,7 @@ cdef class _Reader:
     cdef public dict arg_places
     cdef public list use_orders
 
-    @cython.locals(reader=OpReader, names=list, latest=list, source=Source, kinds=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], last=Op, place=Py_ssize_t, mask=int, name=Py_ssize_t, number=Py_ssize_t, kind=Kind, op=Op)
+    @cython.locals(reader=OpReader, names=list, latest=list, source=Source, kinds=list, locations=cython.uint[::1], homes=int[::1], places=int[::1], last=Op, place=Py_ssize_t, mask=int, name=Py_ssize_t, number=Py_ssize_t, kind=SourceKind, op=Op)
     cpdef read_ops(self, Block block, Py_ssize_t home, Py_ssize_t count, list blocks)
 
     cdef read_inside(self, Op op, Py_ssize_t home, int mask)

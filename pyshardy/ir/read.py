@@ -29,7 +29,7 @@ from pyshardy.ir.diagnostics import Diagnostic, Severity
 from pyshardy.ir.locations import format_location
 from pyshardy.ir.op import Op
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.source import ArgPlace, Kind, Source
+from pyshardy.ir.source import ArgPlace, Source, SourceKind
 from pyshardy.ir.strings import is_utf8, named_attributes
 from pyshardy.ir.value_type import ValueType
 
@@ -94,8 +94,8 @@ class _Reader:
         self.number = 0
         self.scope: list[Value | None] = []
         self.next_value = 0
-        self.kinds: dict[tuple[int, int, int], Kind] = {}
-        self.latest: list[Kind | None] = [None] * len(code.names)
+        self.kinds: dict[tuple[int, int, int], SourceKind] = {}
+        self.latest: list[SourceKind | None] = [None] * len(code.names)
         self.types = source.types
         source.resize(len(code.content(IR)) // SHORTEST_OP + 1)  # the compiled core appends slowly, unchecked
         self.locations, self.blocks, self.places = source.locations, source.blocks, source.places
@@ -161,7 +161,7 @@ class _Reader:
         if mask & HAS_REGIONS:
             self.read_regions(op, home)
 
-    def kind(self, home: int, place: int) -> Kind:
+    def kind(self, home: int, place: int) -> SourceKind:
         """The kind of the op read last, which is at position `place` in block `home`."""
         reader = self.reader
         key = reader.name, reader.attributes, reader.properties
@@ -170,7 +170,7 @@ class _Reader:
             found = self.kinds[key] = self.new_kind(home, place)
         return found
 
-    def new_kind(self, home: int, place: int) -> Kind:
+    def new_kind(self, home: int, place: int) -> SourceKind:
         name, attributes, properties = self.reader.name, self.reader.attributes, self.reader.properties
         full_name = self.names[name]
         attrs = NO_ATTRS
@@ -179,7 +179,7 @@ class _Reader:
             if properties >= 0 and not self.is_registered[name]:
                 _refuse_properties(op)
             attrs = self.table.decode_attrs(full_name, named_attributes(op.attributes))
-        return Kind(full_name, attrs, name, attributes, properties)
+        return SourceKind(full_name, attrs, name, attributes, properties)
 
     def read_results(self, op: Op, home: int, place: int) -> tuple[Value, ...]:
         """Read the results of an op, which is at position `place` in block `home`."""

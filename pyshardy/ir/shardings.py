@@ -31,7 +31,7 @@ from pyshardy.ir.value_type import ValueType
 from pyshardy.propagation.views import join_manual_axes, strip_manual_axes
 from pyshardy.rules.ops import OPS
 
-Meshes = dict[str, Mesh]
+ModuleMeshes = dict[str, Mesh]
 
 _ATTRIBUTE_OF_MOST = (SHARDING,)
 _ATTRIBUTES = {name: traits.own_shardings for name, traits in OPS.items() if traits.own_shardings}
@@ -42,7 +42,7 @@ HOLD_OTHERWISE = frozenset((*DATA_FLOW_OPS, *OWN_ATTRIBUTE))
 """Ops whose results do not have their shardings in the usual attribute."""
 
 
-def module_meshes(root: Op) -> Meshes:
+def module_meshes(root: Op) -> ModuleMeshes:
     """The meshes of a module by name, in order."""
     return {op.attrs["sym_name"]: op.attrs["mesh"] for op in root.region.block if op.name == "sdy.mesh"}
 
@@ -277,7 +277,7 @@ def sharding_attributes(op: Op) -> tuple[str, ...]:
 
 
 def fill_shardings(
-    shardings: Sequence[TensorSharding | None], values: Sequence[Value], meshes: Meshes
+    shardings: Sequence[TensorSharding | None], values: Sequence[Value], meshes: ModuleMeshes
 ) -> tuple[TensorSharding, ...] | None:
     """One sharding per value, fully open for values without one; None if none is on an ordinary mesh.
 
@@ -292,13 +292,13 @@ def fill_shardings(
     )
 
 
-def all_arg_shardings(function: Op, meshes: Meshes) -> tuple[TensorSharding, ...] | None:
+def all_arg_shardings(function: Op, meshes: ModuleMeshes) -> tuple[TensorSharding, ...] | None:
     """The shardings of the arguments of a function by `fill_shardings`."""
     args = function.region.blocks[0].args
     return fill_shardings([arg_sharding(function, arg.index) for arg in args], args, meshes)
 
 
-def all_result_shardings(function: Op, meshes: Meshes) -> tuple[TensorSharding, ...] | None:
+def all_result_shardings(function: Op, meshes: ModuleMeshes) -> tuple[TensorSharding, ...] | None:
     """The shardings of the results of a function by `fill_shardings`."""
     returned = return_op(function).operands
     shardings = [result_sharding(function, index) for index in range(len(returned))]

@@ -1,6 +1,6 @@
 # Types for the optional compiled core: see docs/performance.md.
 
-cdef class Kind:
+cdef class SourceKind:
     cdef public str op_name
     cdef public object attrs
     cdef public Py_ssize_t name

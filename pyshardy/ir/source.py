@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyshardy.ir.value_type import ValueType
 
 
-class Kind:
+class SourceKind:
     """Ops with one name and the same attributes, in the bytecode that they were read from.
 
     Attributes:
@@ -61,7 +61,7 @@ class Source:
     def __init__(self, module: Any, code: Any) -> None:
         self.module = module
         self.code = code
-        self.kinds: list[Kind] = []
+        self.kinds: list[SourceKind] = []
         self.locations = array("I")
         self.blocks = array("i")
         self.places = array("i")

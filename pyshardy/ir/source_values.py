@@ -18,10 +18,10 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.source.assignments import Span
 from pyshardy.source.places import is_library
 
-CONSTRAINT: Final = "sdy.sharding_constraint"
 _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"

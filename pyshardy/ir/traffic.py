@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyshardy.core.collectives import CollectiveKind, sent_by_device
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.core.text import format_symbol
-from pyshardy.costing.traffic import CollectiveRow
+from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.device_groups import Grouping, grouping, is_along_axes, moves
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.locations import scope_of, source_frames
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.run_counts import Runs, counted_ops, run_counts
 from pyshardy.ir.shardings import module_meshes
@@ -121,3 +123,8 @@ def _row(
 def _bytes(value: Value) -> int:
     type = value.type
     return tensor_bytes(type.shape, type.element) if type.is_static and type.shape is not None else 0
+
+
+def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
+    """The collectives of a program that a compiler partitioned; it names the op that it was at."""
+    return Traffic(tuple(collectives_of(module.root, dict(meshes), module.name, CompilerCauses(module.root))))

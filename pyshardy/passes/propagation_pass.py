@@ -200,7 +200,7 @@ def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
         sizes[name] += sum(known_bytes(result.type.shape, result.type.element) for result in op.results)
     if not first:
         return
-    from pyshardy.report.summary import format_bytes
+    from pyshardy.core.text import format_bytes
 
     for name, op in first.items():
         size = f"; its results, {format_bytes(sizes[name])}, stay whole unless others shard them" if sizes[name] else ""

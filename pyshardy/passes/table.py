@@ -48,7 +48,7 @@ PASSES: dict[str, str] = {
     "sdy-sharding-group-import": "importing.sharding_group_import:ShardingGroupImport",
     "sdy-import-func-calls": "importing.import_func_calls:ImportFuncCalls",
     "sdy-pre-order-funcs": "importing.pre_order_funcs:PreOrderFuncs",
-    "pyshardy-auto-partition": "propagating.auto_partition:AutoPartition",
+    "pyshardy-auto-partition": "pyshardy.searching.auto_partition:AutoPartition",
     "sdy-populate-op-sharding-rules": "propagating.populate_op_sharding_rules:PopulateOpShardingRules",
     "sdy-basic-propagate": "propagating.basic_propagate:BasicPropagate",
     "sdy-aggressive-propagate": "propagating.aggressive_propagate:AggressivePropagate",
@@ -108,7 +108,8 @@ def pass_class(name: str) -> type[Pass]:
         needed, hint = f"one of {', '.join(PASSES)}", did_you_mean(name, PASSES)
         raise UsageError("looking for a pass", got=f"'{name}'", needed=needed, hint=hint)
     module, class_name = PASSES[name].split(":")
-    found: type[Pass] = getattr(import_module(f"pyshardy.passes.{module}"), class_name)
+    module = module if module.startswith("pyshardy.") else f"pyshardy.passes.{module}"
+    found: type[Pass] = getattr(import_module(module), class_name)
     return found
 
 

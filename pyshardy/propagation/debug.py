@@ -13,7 +13,7 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
-from pyshardy.propagation.trace import GROUP, Step
+from pyshardy.propagation.trace import GROUP_STEP, Step
 
 
 class Edge(NamedTuple):
@@ -45,7 +45,7 @@ def edges_of(
         meshes: The meshes by name.
     """
     edges: list[tuple[Step, Edge]] = []
-    moves = (step for step in steps if step.op != GROUP and step.source_tensor is not None)
+    moves = (step for step in steps if step.op != GROUP_STEP and step.source_tensor is not None)
     for _, group in groupby(moves, lambda step: (step.number, step.target_tensor, step.dim)):
         found: list[tuple[Step, AxisRef]] = []
         for step in group:

@@ -21,7 +21,7 @@ from pyshardy.propagation.program import NO_VALUE, ManualView, Program
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.schedule import ROUNDS
 from pyshardy.propagation.step import Strategy, Update
-from pyshardy.propagation.trace import ERASED, GROUP
+from pyshardy.propagation.trace import ERASED, GROUP_STEP
 from pyshardy.propagation.views import from_other_side, to_other_side
 
 _IS_TO_VISIT = [bytes([not mask >> round_ & 1 for mask in range(256)]) for round_ in range(ROUNDS)]
@@ -295,7 +295,7 @@ class PropagationEngine:
         for member in self._group_of.get(value, ()):
             if member != value and self.shardings[member] is not sharding:
                 if self._trace:
-                    self._trace.append((GROUP, value, member, sharding))
+                    self._trace.append((GROUP_STEP, value, member, sharding))
                 self.set_sharding(member, sharding)
                 yield member
 

@@ -12,14 +12,13 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.erasures import Erasures
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.propagation.plans import Current
 from pyshardy.propagation.prepare import with_main_results
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.schedule import LAST_ROUND, ROUNDS, directions
 from pyshardy.propagation.step import StepError, StepInput, Strategy, Update, propagate_step
 from pyshardy.rules.properties import Priority
-
-Current = tuple[TensorSharding | None, ...]
 
 Turn = tuple[int, int, Strategy]
 """User priority, op-priority round and strategy of a sweep."""

@@ -15,11 +15,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.prepare import with_main_results
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.step import Move, StepInput, explain_step
-from pyshardy.propagation.trace import ERASED, GROUP, MAIN_RESULT, Step
+from pyshardy.propagation.trace import ERASED, GROUP_STEP, MAIN_RESULT, Step
 
 Visit = tuple[Any, ...]
 """Op number, step, shardings before, user priority and op-priority round. For a copy between members of a sharding
-group: `GROUP`, the member that was given the sharding, the member that gets it, the sharding. For a dead op
+group: `GROUP_STEP`, the member that was given the sharding, the member that gets it, the sharding. For a dead op
 that is erased: `ERASED`, its number; those inside of it go with it."""
 
 
@@ -99,7 +99,7 @@ def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
     for visit in visits:
         if visit[0] == ERASED:
             continue
-        if visit[0] == GROUP:
+        if visit[0] == GROUP_STEP:
             assert cause is not None
             yield from _copies(cause, *visit[1:])
             continue
@@ -135,7 +135,7 @@ def _copies(cause: Step, value: int, member: int, sharding: TensorSharding) -> I
         if dim_sharding.axes:
             yield Step(
                 number=cause.number,
-                op=GROUP,
+                op=GROUP_STEP,
                 source=value,
                 target=member,
                 source_tensor=0,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.propagation.layout import Current, Layout
+from pyshardy.propagation.layout import Layout
+from pyshardy.propagation.plans import Current
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.step import Update
 from pyshardy.propagation.views import from_other_side, to_other_side

@@ -18,7 +18,7 @@ from pyshardy.propagation.masked_annotations import masked_all, restored
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.sharding_store import ShardingStore
-from pyshardy.propagation.trace import ERASED, GROUP
+from pyshardy.propagation.trace import ERASED, GROUP_STEP
 
 
 class Timeline(ShardingStore):
@@ -55,7 +55,7 @@ class Timeline(ShardingStore):
         is_unsharded = not (program.views or program.groups or program.siblings)
         tensors, starts = layout.tensors.numbers, layout.tensors.starts
         for visit in visits:
-            if visit[0] == GROUP:
+            if visit[0] == GROUP_STEP:
                 continue
             if visit[0] == ERASED:
                 at, latest = 0, max(latest, layout.sweep_of(visit[1]))

@@ -17,7 +17,7 @@ class Step:
         number: Number of the visit, counting only visits that moved axes; a copy between the members of a sharding
             group belongs to the visit that caused it.
         op: Number of the op that the axes moved through; `MAIN_RESULT` for the returned values of the main function,
-            `GROUP` for a copy between the members of a sharding group.
+            `GROUP_STEP` for a copy between the members of a sharding group.
         source: The value (its holder) that had the axes before; None if unknown.
         target: The value (its holder) that received them.
         source_tensor: The source among the tensors of the op's rule, operands first; None if unknown.
@@ -49,5 +49,5 @@ class Step:
 
 
 MAIN_RESULT = -1
-GROUP = -2
+GROUP_STEP = -2
 ERASED = -3

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.folding import fold
+from pyshardy.core.notation import axis_to_json
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.report.specs import Notation, axis_to_json, format_sharding
+from pyshardy.report.specs import Notation, format_sharding
 from pyshardy.source.places import SourcePlace
 
 

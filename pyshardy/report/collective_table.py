@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyshardy.core.folding import fold
 from pyshardy.core.scopes import scope_path
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.costing.traffic import CollectiveGroup, CollectiveRow, KindTotal, Traffic
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import Notation, format_axis
-from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.source.places import format_place
 
 _ColumnOfGroups = tuple[Column, Callable[[CollectiveGroup], Cell]]

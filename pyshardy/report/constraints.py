@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyshardy.core.spec import PartitionSpec, format_spec
+from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
-from pyshardy.report.summary import format_bytes
-from pyshardy.searching.autopartition.values import unique_name
 from pyshardy.source.assignments import Span
 from pyshardy.source.places import format_place
+from pyshardy.source.values import unique_name, value_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +91,6 @@ class PlanConstraint:
         if self.name:
             return f"{self.name} = jax.lax.with_sharding_constraint({self.name}, {spec})"
         return f"jax.lax.with_sharding_constraint(..., {spec}) around columns {self.column} to {self.end_column}"
-
-
-def value_text(name: str, function: str) -> str:
-    """A value that a line of a function computes, in words.
-
-    Args:
-        name: The variable that it is assigned to; "" for a returned value.
-        function: The function; "" if it is unknown.
-
-    >>> value_text("x", "block"), value_text("", "block")
-    ('`x` of `block`', 'what the line makes of `block`')
-    """
-    what = f"`{name}`" if name else "what the line makes"
-    return f"{what} of `{function}`" if function else what
 
 
 def worth(seconds: float, bytes: float) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 from rich.text import Text
 
 from pyshardy.core.folding import fold
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.costing.estimate import CollectiveCost, Estimate
 from pyshardy.costing.peak import LiveValue
 from pyshardy.costing.places import By, PlaceCost
 from pyshardy.report.collective_table import cause_cell, scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import Page
-from pyshardy.report.summary import format_bytes, format_seconds, format_shape
+from pyshardy.report.summary import format_seconds
 from pyshardy.source.places import SourcePlace, format_place
 
 _MOST_ROWS = 24

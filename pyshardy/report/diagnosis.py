@@ -9,10 +9,10 @@ from typing import Any
 
 from rich.text import Text
 
+from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
 from pyshardy.report.printing import Page, html, printed
-from pyshardy.report.summary import format_bytes
 from pyshardy.source.places import SourcePlace
 
 _SCREEN = 24

@@ -18,7 +18,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ShortenedProgram:
     """What a compiler made of a version with a few layers.
 
     Attributes:
@@ -34,24 +34,25 @@ class Version:
     rows: tuple[AxesTotal, ...]
 
 
-def whole_memory(versions: Sequence[Version], layers: Sequence[int]) -> dict[str, int]:
+def whole_memory(versions: Sequence[ShortenedProgram], layers: Sequence[int]) -> dict[str, int]:
     """The memory of the whole program by kind.
 
     Args:
         versions: Versions with a few layers; at least one more than groups.
         layers: The number of layers of each group of the whole program.
 
-    >>> versions = [Version((count,), {"temp": 100 + 100 * count}, (), ()) for count in (2, 3, 5)]
+    >>> versions = [ShortenedProgram((count,), {"temp": 100 + 100 * count}, (), ()) for count in (2, 3, 5)]
     >>> whole_memory(versions, [16])
     {'temp': 1700}
     """
     return _whole(versions, layers, lambda version: dict(version.memory))
 
 
-def memory_without_one(versions: Sequence[Version], layers: Sequence[int]) -> list[dict[str, int]]:
+def memory_without_one(versions: Sequence[ShortenedProgram], layers: Sequence[int]) -> list[dict[str, int]]:
     """The memory of the whole program by kind, without each of the versions; none if all are needed.
 
-    >>> versions = [Version((count,), {"temp": temp}, (), ()) for count, temp in ((2, 300), (3, 410), (5, 600))]
+    >>> known = ((2, 300), (3, 410), (5, 600))
+    >>> versions = [ShortenedProgram((count,), {"temp": temp}, (), ()) for count, temp in known]
     >>> memory_without_one(versions, [7])
     [{'temp': 790}, {'temp': 800}, {'temp': 850}]
     """
@@ -60,7 +61,7 @@ def memory_without_one(versions: Sequence[Version], layers: Sequence[int]) -> li
     return [whole_memory([*versions[:at], *versions[at + 1 :]], layers) for at in range(len(versions))]
 
 
-def whole_kinds(versions: Sequence[Version], layers: Sequence[int]) -> tuple[KindTotal, ...]:
+def whole_kinds(versions: Sequence[ShortenedProgram], layers: Sequence[int]) -> tuple[KindTotal, ...]:
     """The collectives of the whole program by kind; see `whole_memory`."""
     counts = _whole(versions, layers, lambda version: {one.kind: one.count for one in version.kinds})
     sent = _whole(versions, layers, lambda version: {one.kind: one.sent_bytes_per_device for one in version.kinds})
@@ -68,10 +69,10 @@ def whole_kinds(versions: Sequence[Version], layers: Sequence[int]) -> tuple[Kin
     return tuple(KindTotal(kind, counts[kind], sent[kind], kind in unsure) for kind in sorted(sent) if sent[kind])
 
 
-def whole_rows(versions: Sequence[Version], layers: Sequence[int]) -> tuple[AxesTotal, ...]:
+def whole_rows(versions: Sequence[ShortenedProgram], layers: Sequence[int]) -> tuple[AxesTotal, ...]:
     """The collectives of the whole program by kind and axes; see `whole_memory`."""
 
-    def of(version: Version) -> dict[tuple[str, str], AxesTotal]:
+    def of(version: ShortenedProgram) -> dict[tuple[str, str], AxesTotal]:
         return {(one.kind, one.axes): one for one in version.rows}
 
     counts = _whole(versions, layers, lambda version: {key: one.count for key, one in of(version).items()})
@@ -83,7 +84,7 @@ def whole_rows(versions: Sequence[Version], layers: Sequence[int]) -> tuple[Axes
 
 
 def _whole(
-    versions: Sequence[Version], layers: Sequence[int], sizes: Callable[[Version], Mapping[_Key, int]]
+    versions: Sequence[ShortenedProgram], layers: Sequence[int], sizes: Callable[[ShortenedProgram], Mapping[_Key, int]]
 ) -> dict[_Key, int]:
     """Each size of the whole program, by least squares."""
     known = [sizes(version) for version in versions]

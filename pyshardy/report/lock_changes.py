@@ -165,12 +165,12 @@ def _side(lock: Lock) -> Side:
     }
     for kind, rows in kinds.items():
         for row in rows:
-            for key, entry in entries_of(kind, row):
+            for key, entry in locked_entries(kind, row):
                 side.setdefault(key, []).append(entry)
     return side
 
 
-def entries_of(kind: str, row: Any) -> Iterator[tuple[Key, Entry]]:
+def locked_entries(kind: str, row: Any) -> Iterator[tuple[Key, Entry]]:
     """The name and the content of a row of one layer."""
     if kind == "mesh":
         yield Key(kind, row.name), Entry(_mesh(row.axes, row.device_order))

@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from pyshardy.report.changes import Total
-from pyshardy.report.difference_tables import totals_table
+from pyshardy.report.difference import totals_table
 from pyshardy.report.layout import paragraph
 from pyshardy.report.lock import Lock
 from pyshardy.report.lock_changes import KINDS, LockChange

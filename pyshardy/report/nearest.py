@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
-from pyshardy.report.summary import format_bytes
 
 _MOST = 8
 _SAME = 1e-4

@@ -71,7 +71,7 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanCo
     found = [*lines]
     tree = ast.parse("".join(lines))
     spec_name = name_of_class(tree, "PartitionSpec")
-    mesh = mesh_of(tree)
+    mesh = mesh_variable(tree)
     named = f"{name_of_class(tree, 'NamedSharding')}({mesh}, " if mesh else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
         spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
@@ -104,7 +104,7 @@ def name_of_class(tree: ast.Module, what: str) -> str:
     return f"jax.sharding.{what}"
 
 
-def mesh_of(tree: ast.Module) -> str:
+def mesh_variable(tree: ast.Module) -> str:
     """The variable of the file that holds the mesh; empty if there is none, or if a context has it.
 
     Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.

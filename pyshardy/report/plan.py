@@ -9,13 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pyshardy.core.spec import format_spec
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration, without_unpriced
 from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.printing import Page, rendered
 from pyshardy.report.reasons import PlanReason
 from pyshardy.report.rules import NamedSpec, PlanRule, rules_of
-from pyshardy.report.summary import format_bytes, format_shape
 from pyshardy.source.places import format_place
 
 _MOST_ROWS = 12

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.core.text import format_bytes
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.specs import format_sharding, sharding_to_json
-from pyshardy.report.summary import format_shape
 from pyshardy.source.places import SourcePlace, format_place
 
 

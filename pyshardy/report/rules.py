@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import PartitionSpec, format_spec
-from pyshardy.searching.autopartition.space import Dims
 
 _KEY = re.compile(r"\[[^\]]*\]|\.?[^\[.]+")
 _REST = "*"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from pyshardy.core.axes import AxisRef
-from pyshardy.core.notation import parse_axis
+from pyshardy.core.notation import axis_to_json
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 
@@ -85,9 +84,3 @@ def sharding_to_json(sharding: TensorSharding | None) -> dict[str, Any]:
         "axes": [] if sharding is None else [[axis_to_json(axis) for axis in dim.axes] for dim in sharding.dims],
         "unreduced": [] if sharding is None else [axis_to_json(axis) for axis in sharding.unreduced],
     }
-
-
-def axis_to_json(axis: AxisRef | str) -> dict[str, Any]:
-    """An axis, or its text, as JSON-ready data."""
-    found = parse_axis(axis) if isinstance(axis, str) else axis
-    return {"name": found.name, "pre_size": found.pre_size, "size": found.size}

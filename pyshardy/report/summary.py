@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pyshardy.core.mesh import Mesh, device_count
+from pyshardy.core.notation import axis_to_json
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes as format_bytes
-from pyshardy.report.specs import axis_to_json, sharding_to_json
+from pyshardy.report.specs import sharding_to_json
 
 JSON_VERSION = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
@@ -180,12 +181,3 @@ def format_seconds(seconds: float) -> str:
     ('12.3 ms', '2.50 s')
     """
     return f"{seconds * 1000:.1f} ms" if round(seconds, 4) < 1 else f"{seconds:.2f} s"
-
-
-def format_shape(shape: tuple[int, ...], dtype: str) -> str:
-    """A shape with its element type.
-
-    >>> format_shape((8, 16), "f32"), format_shape((), "i32")
-    ('f32[8, 16]', 'i32[]')
-    """
-    return f"{dtype}[{', '.join('?' if size < 0 else str(size) for size in shape)}]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.core.folding import fold
-from pyshardy.core.text import format_symbol
+from pyshardy.core.text import format_bytes, format_shape, format_symbol
 from pyshardy.report.given_by import Shorten, given_by_cell
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import TensorRow, format_bytes, format_shape
+from pyshardy.report.summary import TensorRow
 
 _TENSOR_COLUMNS = (
     Column("name", is_name=True),

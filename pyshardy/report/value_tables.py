@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from pyshardy.core.folding import fold
+from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.given_by import given_by_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import format_bytes, format_shape
-from pyshardy.report.values import OP, ValueRow, Values
+from pyshardy.report.value_row import OP, ValueRow
 from pyshardy.source.places import format_place
 
 _COLUMNS = (
@@ -27,16 +27,17 @@ _COLUMNS = (
 )
 
 
-def value_tables(values: Values, options: TableOptions = DEFAULTS) -> Page:
+def value_tables(title: str, rows: Sequence[ValueRow], options: TableOptions = DEFAULTS) -> Page:
     """The table of values, for a `rich` console.
 
     Args:
-        values: The values.
+        title: The title of the program.
+        rows: The values.
         options: The display options; `unfold` for one row per value.
     """
-    table = _table(values.rows, options)
-    split = sum(row.is_split for row in values.rows)
-    said = f"{len(values)} value{'s' * (len(values) != 1)} of {values.title}, {split} sharded"
+    table = _table(rows, options)
+    split = sum(row.is_split for row in rows)
+    said = f"{len(rows)} value{'s' * (len(rows) != 1)} of {title}, {split} sharded"
 
     def lines(width: int) -> list[Text]:
         return [*paragraph(said, width, style="bold"), *table.lines(width)]

@@ -6,12 +6,12 @@ from collections import Counter
 
 from rich.text import Text
 
-from pyshardy.core.text import format_symbol, quote
+from pyshardy.core.text import format_bytes, format_symbol, quote
 from pyshardy.costing.traffic import Traffic
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import TableOptions
 from pyshardy.report.specs import Notation, format_axis
-from pyshardy.report.summary import Summary, format_bytes, format_seconds
+from pyshardy.report.summary import Summary, format_seconds
 
 _MOST_WARNINGS = 8
 """The number of warnings to show by default."""

@@ -20,7 +20,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.costing.traffic import CollectiveRow, Traffic
 from pyshardy.errors import ShardyError
-from pyshardy.explain.names import place_text, short_scope
+from pyshardy.explain.names import place_text, short_label
 from pyshardy.explain.subject import Label
 from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.dtypes import known_bytes
@@ -31,12 +31,10 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.results.decided import is_laid_out_alike
-from pyshardy.results.engines import Engine
 from pyshardy.results.explained import label_of
-from pyshardy.results.partition import Partition
 from pyshardy.results.program_result import ProgramResult
 
-Meshes = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
+MeshPair = tuple[Mapping[str, Mesh], Mapping[str, Mesh]]
 _NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?![A-Za-z\d])")
 """A number that is not part of a word, such as that of a layer."""
 _HIDDEN = frozenset(
@@ -45,7 +43,7 @@ _HIDDEN = frozenset(
 """Ops that no user wrote, or that carry the sharding of their result themselves."""
 
 
-class Tensor(NamedTuple):
+class ComparedTensor(NamedTuple):
     """An input, an output, or the result of an op.
 
     Attributes:
@@ -93,20 +91,20 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
     )
 
 
-def port_tensors(interface: Interface) -> Iterator[Tensor]:
+def port_tensors(interface: Interface) -> Iterator[ComparedTensor]:
     """The inputs and outputs of a program."""
     for kind, tensors in (("input", interface.inputs), ("output", interface.outputs)):
         for tensor in tensors:
             yield port_tensor(kind, tensor, interface)
 
 
-def port_tensor(kind: str, tensor: InterfaceTensor, interface: Interface) -> Tensor:
+def port_tensor(kind: str, tensor: InterfaceTensor, interface: Interface) -> ComparedTensor:
     """An input or output."""
     size = known_bytes(interface.local_shape(tensor), tensor.element)
-    return Tensor(kind, tensor.name, (kind, tensor.name), tensor.shape, tensor.element, tensor.sharding, size)
+    return ComparedTensor(kind, tensor.name, (kind, tensor.name), tensor.shape, tensor.element, tensor.sharding, size)
 
 
-def sizes_of(before: Sequence[Tensor], after: Sequence[Tensor]) -> Iterator[Total]:
+def sizes_of(before: Sequence[ComparedTensor], after: Sequence[ComparedTensor]) -> Iterator[Total]:
     """The bytes that a device holds of inputs and of outputs."""
     for kind in ("input", "output"):
         sums = [sum(one.size or 0 for one in tensors if one.kind == kind) for tensors in (before, after)]
@@ -118,7 +116,7 @@ def _ops(root: Op) -> list[str]:
     return [op.name for op in ops_in(main_function(root)) if op.name not in _HIDDEN]
 
 
-def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
+def _values(root: Op, name: str, is_same_text: bool) -> Iterator[ComparedTensor]:
     """The results of the ops of a program.
 
     Args:
@@ -136,24 +134,24 @@ def _values(root: Op, name: str, is_same_text: bool) -> Iterator[Tensor]:
         for result in op.results:
             if result.type.shape is not None:
                 shape, element = result.type.shape, result.type.element
-                yield Tensor("value", value_name(label), key, shape, element, get_sharding(result))
+                yield ComparedTensor("value", value_name(label), key, shape, element, get_sharding(result))
 
 
 def value_name(label: Label) -> str:
     """The name of the result of an op in a table."""
     scope = scope_path(label.scope)
-    return f"`{short_scope(label)}`" + (f" in `{scope}`" if scope else "") + place_text(label)
+    return f"`{short_label(label)}`" + (f" in `{scope}`" if scope else "") + place_text(label)
 
 
 def _key(label: Label, name: str) -> Hashable:
     place = None if label.file is None or label.file == name else (label.file, label.line)
-    return general(label.scope or ""), label.name, place
+    return starred(label.scope or ""), label.name, place
 
 
-def general(text: str) -> str:
+def starred(text: str) -> str:
     """A text with a star for every number that is not part of a word.
 
-    >>> general("params['layers'][3]['w2']"), general("block_12/mlp")
+    >>> starred("params['layers'][3]['w2']"), starred("block_12/mlp")
     ("params['layers'][*]['w2']", 'block_*/mlp')
     """
     return _NUMBER.sub("*", text)
@@ -162,7 +160,7 @@ def general(text: str) -> str:
 # Alignment
 
 
-def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
+def _changes(before: Sequence[ComparedTensor], after: Sequence[ComparedTensor], meshes: MeshPair) -> Iterator[Change]:
     """The tensors whose shardings differ, or that only one program has."""
     left, right = _by_key(before), _by_key(after)
     found: list[Change] = []
@@ -177,7 +175,9 @@ def _changes(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) 
     yield from joined_changes(found)
 
 
-def _layers(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -> tuple[list[Change], set[Hashable]]:
+def _layers(
+    before: Sequence[ComparedTensor], after: Sequence[ComparedTensor], meshes: MeshPair
+) -> tuple[list[Change], set[Hashable]]:
     """Inputs and outputs, such as those of layers, of which one program has more, if they are sharded alike.
 
     Returns:
@@ -200,21 +200,21 @@ def _layers(before: Sequence[Tensor], after: Sequence[Tensor], meshes: Meshes) -
     return found, done
 
 
-def _by_general_name(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
-    found: dict[Hashable, list[Tensor]] = {}
+def _by_general_name(tensors: Iterable[ComparedTensor]) -> dict[Hashable, list[ComparedTensor]]:
+    found: dict[Hashable, list[ComparedTensor]] = {}
     for one in tensors:
-        found.setdefault((one.kind, general(one.name)), []).append(one)
+        found.setdefault((one.kind, starred(one.name)), []).append(one)
     return found
 
 
-def _by_key(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
-    found: dict[Hashable, list[Tensor]] = {}
+def _by_key(tensors: Iterable[ComparedTensor]) -> dict[Hashable, list[ComparedTensor]]:
+    found: dict[Hashable, list[ComparedTensor]] = {}
     for one in tensors:
         found.setdefault(one.key, []).append(one)
     return found
 
 
-def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
+def _is_alike(one: ComparedTensor, other: ComparedTensor, meshes: MeshPair) -> bool:
     """Whether two tensors are sharded alike, even if one is larger, or on more devices along the same axes."""
     left, right = one.sharding, other.sharding
     if len(one.shape) != len(other.shape):
@@ -226,7 +226,7 @@ def _is_alike(one: Tensor, other: Tensor, meshes: Meshes) -> bool:
     return left.dim_axes == right.dim_axes and left.unreduced == right.unreduced
 
 
-def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -> Iterator[Change]:
+def _unequal(ones: Sequence[ComparedTensor], others: Sequence[ComparedTensor], meshes: MeshPair) -> Iterator[Change]:
     """The differences of equally named tensors if one program has more of them: equal shardings match."""
     left, right = list(_counted(ones).values()), list(_counted(others).values())
     rest = (
@@ -242,14 +242,14 @@ def _unequal(ones: Sequence[Tensor], others: Sequence[Tensor], meshes: Meshes) -
         yield _change([], group)
 
 
-def _counted(tensors: Iterable[Tensor]) -> dict[Hashable, list[Tensor]]:
-    found: dict[Hashable, list[Tensor]] = {}
+def _counted(tensors: Iterable[ComparedTensor]) -> dict[Hashable, list[ComparedTensor]]:
+    found: dict[Hashable, list[ComparedTensor]] = {}
     for one in tensors:
         found.setdefault((one.shape, one.sharding), []).append(one)
     return found
 
 
-def _change(before: Sequence[Tensor], after: Sequence[Tensor]) -> Change:
+def _change(before: Sequence[ComparedTensor], after: Sequence[ComparedTensor]) -> Change:
     first = (*before, *after)[0]
     return Change(
         kind=first.kind,
@@ -265,7 +265,7 @@ def _change(before: Sequence[Tensor], after: Sequence[Tensor]) -> Change:
     )
 
 
-def _size(tensors: Sequence[Tensor]) -> int | None:
+def _size(tensors: Sequence[ComparedTensor]) -> int | None:
     known = [one.size for one in tensors if one.size is not None]
     return sum(known) if known else None
 
@@ -293,7 +293,7 @@ def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
 def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
     """The differences in traffic; partitions the programs that are not partitioned yet."""
     try:
-        one, other = _partition(before), _partition(after)
+        one, other = before.per_device, after.per_device
         totals = (
             Total("sent in collectives", one.traffic.sent_bytes_per_device, other.traffic.sent_bytes_per_device),
             Total("held at most", one.bytes_per_device, other.bytes_per_device),
@@ -301,12 +301,6 @@ def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
         return Talk(tuple(compare_traffic(one.traffic, other.traffic)), totals)
     except ShardyError as error:
         return Talk(unknown=" ".join(str(error).split()))
-
-
-def _partition(result: ProgramResult) -> Partition:
-    found = result.for_engine(Engine.LOCAL)
-    assert isinstance(found, Partition)
-    return found
 
 
 def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:

@@ -1,17 +1,12 @@
-"""Estimates time and memory per device of a program, on a chip that need not be present."""
+"""The estimated cost of a partitioned program."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-from pyshardy.api.partition import partition
-from pyshardy.api.propagate import propagate
-from pyshardy.core.mesh import Mesh
-from pyshardy.core.options import options_of
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.estimate import Estimate, estimate
@@ -23,14 +18,11 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.cost_program import cost_program
-from pyshardy.ir.module import Module
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition
-from pyshardy.results.program_result import ProgramResult
 
 
 @dataclass(frozen=True)
@@ -64,6 +56,7 @@ class Cost:
         ...   %0 = stablehlo.tanh %a : tensor<512x512xf32> loc("jit(f)/mlp/tanh"("f.py":3:4))
         ...   return %0 : tensor<512x512xf32>
         ... }'''
+        >>> from pyshardy import cost
         >>> found = cost(text, "h100")
         >>> found.by("scope")[0].scope, found.by("line")[0].source, found.by("line")[0].kernel_seconds
         ('mlp', ('f.py', 3, 0), 7e-06)
@@ -86,6 +79,7 @@ class Cost:
         ...   %0 = stablehlo.tanh %a : tensor<512x512xf32> loc("jit(f)/mlp/tanh"("f.py":3:4))
         ...   return %0 : tensor<512x512xf32>
         ... }'''
+        >>> from pyshardy import cost
         >>> for event in cost(text, "h100").trace()["traceEvents"]:
         ...     if event["ph"] == "X":
         ...         print(event["name"], event["dur"], event["args"]["line"])
@@ -128,109 +122,30 @@ class Cost:
         return html(self.tables())
 
 
-def cost(
-    program: Any,
-    hardware: Hardware | str | Path | None = None,
+def cost_of(
+    part: Partition,
+    hardware: Hardware | None = None,
     *,
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
-    collectives: CollectiveModel | str = CollectiveModel.FORMULA,
-    options: PartitionOptions | None = None,
+    collectives: CollectiveModel = CollectiveModel.FORMULA,
 ) -> Cost:
-    """Estimate the cost of one run of a program per device. Nothing is run, and the hardware is not needed.
-
-    Args:
-        program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.
-        hardware: The name of a chip, such as "h100" or "v5p", a TOML file, or a `Hardware`; by default the chip of the
-            compiler that was asked, or else v5p.
-        networks: The networks of mesh axes, such as `{"data": "dcn"}`; other axes use networks from the inside out.
-        shape: The dimensions of the torus, such as (16, 16), if the chip has one.
-        collectives: The model of collectives: "formula", "measured" or "xla".
-        options: The options of partitioning, for a program that is not partitioned yet.
+    """The cost of a partitioned program; the arguments are those of `pyshardy.cost`.
 
     Raises:
-        UsageError: A chip, a network or a model is unknown, or the mesh does not fit.
-        ShardyError: The program cannot be partitioned.
-
-    >>> from pyshardy import load
-    >>> program = load('''
-    ... sdy.mesh @mesh = <["x"=8]>
-    ... func.func @main(%a: tensor<8192x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
-    ...                 %b: tensor<4096x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
-    ...     -> tensor<8192x4096xbf16> {
-    ...   %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
-    ...     : (tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16>
-    ...   return %0 : tensor<8192x4096xbf16>
-    ... }''')
-    >>> found = cost(program, "h100").estimate
-    >>> f"{found.flops_per_device:.3g}", [(row.kind, row.count) for row in found.collectives], found.fits
-    ('3.44e+10', [('all_reduce', 1)], True)
+        UsageError: A network is unknown, or the mesh does not fit.
     """
-    model = collective_model(collectives)
-    chip = None if hardware is None else find_hardware(hardware)
-    options = options_of(PartitionOptions, options, {}, "estimating")
-    if not isinstance(program, ProgramResult):  # the price of a compiler's own program is for those who ask for it
-        program = propagate(program, compiler="none")
-    part = program if isinstance(program, Partition) else partition(program, options)
     with pause_gc():
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
-        chip = chip or find_hardware(chip_of(part))
-        topology = make_topology(chip, described.mesh_axes, networks, shape)
-        launches = launches_of(described, topology, model)
+        topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
+        launches = launches_of(described, topology, collectives)
         return Cost(estimate(launches), part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:
     """The chip of the compiler that was asked; else the usual one."""
     return (result.answer.target.chip if result.answer is not None else "") or "v5p"
-
-
-def with_mesh(module: Module, sizes: Mapping[str, int]) -> Module:
-    """A module with other sizes of its mesh axes, for a larger or smaller cluster.
-
-    Args:
-        module: The result of `load`; it does not change.
-        sizes: The size of every axis.
-
-    Raises:
-        UsageError: No mesh of the module has these axes.
-
-    >>> from pyshardy import load
-    >>> program = load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }')
-    >>> print(with_mesh(program, {"x": 64}).text().splitlines()[1].strip())
-    sdy.mesh @m = <["x"=64]>
-    """
-    root = module.copy_root()
-    changed = 0
-    known = []
-    for op in root.region.block:
-        if op.name != "sdy.mesh":
-            continue
-        mesh: Mesh = op.attrs["mesh"]
-        known.append(",".join(f"{name}={size}" for name, size in mesh.axes))
-        if {name for name, _ in mesh.axes} == set(sizes):
-            op.set_attr("mesh", Mesh([(name, sizes[name]) for name, _ in mesh.axes]))
-            op.remove_attr("stablehlo.mesh")
-            changed += 1
-    if not changed:
-        raise UsageError(
-            "giving the mesh other sizes",
-            got=",".join(f"{name}={size}" for name, size in sizes.items()),
-            needed=f"a size for every axis, as in {' or '.join(known)}" if known else "a program with a mesh",
-        )
-    return module.with_root(root)
-
-
-def has_mesh(module: Module, axes: Mapping[str, int]) -> bool:
-    """Whether a mesh of a module has axes with these names, whatever their sizes.
-
-    >>> from pyshardy import load
-    >>> has_mesh(load('sdy.mesh @m = <["x"=8]> func.func @main(%a: tensor<8xi1>) { return }'), {"x": 4})
-    True
-    """
-    meshes = [op.attrs["mesh"] for op in module.root.region.block if op.name == "sdy.mesh"]
-    return any({name for name, _ in mesh.axes} == set(axes) for mesh in meshes)
 
 
 def collective_model(name: CollectiveModel | str) -> CollectiveModel:

@@ -20,7 +20,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
-from pyshardy.ir.shardings import Meshes, get_sharding, module_meshes
+from pyshardy.ir.shardings import ModuleMeshes, get_sharding, module_meshes
 
 _SAME = {"sdy.constant": "stablehlo.constant"}
 
@@ -181,7 +181,7 @@ def _difference(
     here: TensorSharding | None,
     in_xla: TensorSharding | None,
     shape: tuple[int, ...],
-    meshes: tuple[Meshes, Meshes],
+    meshes: tuple[ModuleMeshes, ModuleMeshes],
 ) -> Iterator[ShardingDifference]:
     if not is_laid_out_alike(here, in_xla, shape, meshes):
         yield ShardingDifference(where, _text(here), _text(in_xla))

@@ -14,7 +14,7 @@ from pyshardy.core.files import replace_file
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 
-VARIABLE: Final = "PYSHARDY_DUMP_TO"
+DUMP_VARIABLE: Final = "PYSHARDY_DUMP_TO"
 """The environment variable that names the directory."""
 _SHARDY = "shardy"
 _NUMBER = re.compile(r"module_(\d+)\.")
@@ -44,7 +44,7 @@ def new_folder(module: Module) -> str:
     Raises:
         UsageError: The directory cannot be written to.
     """
-    directory = os.environ.get(VARIABLE)
+    directory = os.environ.get(DUMP_VARIABLE)
     if not directory:
         return ""
     with _writing_to(directory):

@@ -28,9 +28,7 @@ from pyshardy.results.compare import compare_results, joined_changes, talk_of, v
 from pyshardy.results.edit_base import INPUT, OUTPUT, Base, EditState, Reach
 from pyshardy.results.edit_run import import_edited, propagate_edits
 from pyshardy.results.edit_scope import why_import
-from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.program_result import ProgramResult
-from pyshardy.results.propagation import finish_propagation
 from pyshardy.results.sharded_program import finish_sharding, shard
 
 R = TypeVar("R", bound=ProgramResult)
@@ -66,24 +64,18 @@ class Edit(Generic[R]):
             sharded, root = shard(module, before.propagate_options)
         else:
             sharded, root = finish_sharding(import_edited(self.state, module), "", self.state)
-        found: Any
-        if isinstance(before, Partition):
-            found = finish_partition(sharded, before.options, root)
-        else:
-            found = finish_propagation(sharded, root)
-        result: R = found
-        return result
+        return before.remade(sharded, root)
 
     @cached_property
     def difference(self) -> Difference:
         """The difference: shardings, bytes per device, and, on demand, collectives."""
         if self.state is None:
             return compare_results(self.before, self.result, str(self.reach))
-        return _difference(self, self.before.sharded.editing, self.state)
+        return _difference(self, self.before.editing, self.state)
 
     def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
         """The result with further annotations; its difference is relative to this result."""
-        return self.result.edit(shardings, mesh)
+        return make_edit(self.result, shardings, mesh)
 
     def to_json(self) -> dict[str, Any]:
         """The difference as JSON-ready data."""
@@ -106,7 +98,7 @@ class Edit(Generic[R]):
 def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
     """A result with other annotations; see `ProgramResult.edit`."""
     sharded = before.sharded
-    state, interface = sharded.editing, sharded.interface
+    state, interface = before.editing, sharded.interface
     given = named_ports(interface.inputs, interface.outputs, shardings)
     meshes = state.base.meshes
     brought = meshes_of(given) + ([] if mesh is None else [core_mesh(mesh)])
@@ -131,7 +123,7 @@ def edited_result(before: R, shardings: Iterable[tuple[str, int, TensorSharding 
 
 
 def _edited(before: R, edits: Sequence[Checked]) -> Edit[R]:
-    state = before.sharded.editing
+    state = before.editing
     other = {(kind, tensor.index): (kind, tensor, sharding) for kind, tensor, sharding in edits}
     annotations = {**state.annotations, **other}
 

@@ -29,7 +29,7 @@ from pyshardy.results.sharded_program import Imported, ShardedProgram, import_pr
 from pyshardy.transforms.context import Traced
 
 INPUT, OUTPUT = "arg_attrs", "res_attrs"
-Shardings = Mapping[int, TensorSharding | None]
+ShardingsByValue = Mapping[int, TensorSharding | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class EditState:
 
     base: Base
     annotations: Mapping[tuple[str, int], Checked] = field(default_factory=dict)
-    shardings: Shardings = field(default_factory=dict)
+    shardings: ShardingsByValue = field(default_factory=dict)
     reach: Reach = Reach(0, 0)
 
     def sharding(self, value: int) -> TensorSharding | None:

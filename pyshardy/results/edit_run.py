@@ -14,9 +14,9 @@ from pyshardy.ir.module import Module
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import LEAST, PART, rerun
 from pyshardy.propagation.run import propagate_program
-from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, Shardings
-from pyshardy.results.sharded_program import Annotations, Imported, prepared
-from pyshardy.transforms.context import Known
+from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, ShardingsByValue
+from pyshardy.results.sharded_program import GivenShardings, Imported, prepared
+from pyshardy.transforms.context import KnownPropagation
 
 
 def _edited_program(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> Program:
@@ -33,7 +33,7 @@ def _changes(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> dict
     return {value: new for value, new in given.items() if new is not base.program.shardings[value]}
 
 
-def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> tuple[Shardings, Reach]:
+def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> tuple[ShardingsByValue, Reach]:
     """The state after edits that do not affect the steps before propagation.
 
     Raises:
@@ -66,13 +66,13 @@ def import_edited(state: EditState, before: Module) -> Imported:
     if not (options.trace or options.origins or options.edges):  # steps are those of a run over everything
         assert imported.context is not None
         propagated = replace(run, shardings=tuple(found), recording=None)
-        imported.context.known = Known(_edited_program(base, state.annotations), propagated)
+        imported.context.known = KnownPropagation(_edited_program(base, state.annotations), propagated)
     return replace(imported, module=before, annotations=_annotations(base, state.annotations))
 
 
-def _annotations(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> Annotations:
+def _annotations(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> GivenShardings:
     given = base.sharded.annotations
     inputs, outputs = list(given.inputs), list(given.outputs)
     for (kind, index), (_, _, sharding) in annotations.items():
         (inputs if kind == INPUT else outputs)[index] = sharding
-    return Annotations(tuple(inputs), tuple(outputs), given.meshes)
+    return GivenShardings(tuple(inputs), tuple(outputs), given.meshes)

@@ -15,8 +15,8 @@ from pyshardy.errors import ShardyError
 from pyshardy.explain.collective_causes import Cause, Matcher
 from pyshardy.explain.collectives import story_of
 from pyshardy.explain.explanation import AxisCame, DimensionStory
-from pyshardy.explain.names import short_scope
-from pyshardy.report.lock_changes import LockChange, entries_of, tensor_parts
+from pyshardy.explain.names import short_label
+from pyshardy.report.lock_changes import LockChange, locked_entries, tensor_parts
 from pyshardy.report.specs import REPLICATED
 from pyshardy.results.locked import Locked, place_of
 from pyshardy.source.places import format_place
@@ -116,7 +116,7 @@ class _Reasons:
         ops = [
             place_of(label)
             for op, label in self.locked.labels
-            if name in (short_scope(label), op.name.partition(".")[2]) and self.locked.where(label) in change.members
+            if name in (short_label(label), op.name.partition(".")[2]) and self.locked.where(label) in change.members
         ]
         places = ", ".join(_some(ops))
         return replace(change, why=(f"it was for `{name}`, which is at {places}",)) if places else change
@@ -152,7 +152,7 @@ def _came(axis: AxisCame) -> str:
 
 def _is_of(change: LockChange, kind: str, row: Any) -> bool:
     """Whether a row of the program is one of those that a change is about."""
-    ((key, entry),) = entries_of(kind, row)
+    ((key, entry),) = locked_entries(kind, row)
     return key in change.keys and any(entry.text in text for text in change.after)
 
 

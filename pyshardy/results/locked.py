@@ -14,10 +14,10 @@ from jaxlib import version as jaxlib_version
 from pyshardy import __version__
 from pyshardy.compilers.target import NONE
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import quote
+from pyshardy.core.text import format_shape, quote
 from pyshardy.costing.peak import Peak
 from pyshardy.costing.traffic import CollectiveRow
-from pyshardy.explain.names import around, short_scope
+from pyshardy.explain.names import around, short_label
 from pyshardy.explain.subject import Label
 from pyshardy.ir.functions import functions, is_donated, main_function
 from pyshardy.ir.nodes import Op
@@ -40,7 +40,7 @@ from pyshardy.report.lock import (
     folded,
 )
 from pyshardy.report.specs import Notation, format_axis, format_sharding
-from pyshardy.report.summary import TensorRow, format_shape
+from pyshardy.report.summary import TensorRow
 from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
 from pyshardy.source.cells import file_name
@@ -141,7 +141,7 @@ class Locked:
             where = self.where(label)
             for result in op.results if (where or label.file) and op.name not in _UNTYPED else ():
                 if result.type.shape is not None and not _PLAIN.fullmatch(result.type.element):
-                    text = f"`{short_scope(label)}`" + (f" at {place_of(label)}" if label.file is not None else "")
+                    text = f"`{short_label(label)}`" + (f" at {place_of(label)}" if label.file is not None else "")
                     found.setdefault(where, {}).setdefault(result.type.element, text)
         return found
 
@@ -164,7 +164,7 @@ class Locked:
         for one in self.partition.replications:
             before, after = ("?" if side is None else format_sharding(side) for side in (one.before, one.after))
             label = Label("", one.op, None, *(one.place or ()))
-            what = one.name if one.place is None else f"the result of `{short_scope(label)}`"
+            what = one.name if one.place is None else f"the result of `{short_label(label)}`"
             where = "" if one.place is None else self.where(label)
             row = LockedReplication(what, where, format_shape(one.shape, one.dtype), before, after, one.bytes)
             found.append((row, place_of(label)))

@@ -12,9 +12,8 @@ from pyshardy.report.page.render import PageFormat
 if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
-    from pyshardy.report.page.material import Material
-    from pyshardy.results.partition import Partition
-    from pyshardy.results.program_result import ProgramResult
+    from pyshardy.report.page.material import PageInput
+    from pyshardy.results.program_result import PerDevice, ProgramResult
 
 MOST_HINTS = 3
 """The number of conflicts for which to look for a hint."""
@@ -87,18 +86,18 @@ def describe_result(
         return describe(replace(_material(result, hints, name, figures or {}), diagnosis=diagnosis))
 
 
-def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> Material:
+def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:
     from pyshardy.explain.collectives import explain_collectives
-    from pyshardy.report.page.material import Material
+    from pyshardy.report.page.material import PageInput
 
-    propagated, part = result.propagated, partition_of(result)
+    propagated, part = result.propagated, result.per_device
     why = propagated.why
     stories = part.hints(MOST_HINTS) if hints else ()
     summary = propagated.summary
     if part.answer is not None:  # the overview names who speaks, and what it gathers whole
         figures = {"as compiled by": str(part.answer), **figures}
         summary = replace(summary, warnings=(*dict.fromkeys(map(str, part.replications)), *summary.warnings))
-    return Material(
+    return PageInput(
         source=name,
         summary=summary,
         why=why,
@@ -110,7 +109,7 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
     )
 
 
-def _peak(part: Partition) -> Peak:
+def _peak(part: PerDevice) -> Peak:
     """The peak memory of a device, as `pyshardy.cost` estimates it."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
@@ -120,16 +119,6 @@ def _peak(part: Partition) -> Peak:
 
     program = cost_program(part.module.root, part.meshes, part.before.name)
     return find_peak(program, lower(flatten(program), ACCELERATOR), ACCELERATOR)
-
-
-def partition_of(result: ProgramResult) -> Partition:
-    """The program of one device of a result."""
-    from pyshardy.results.engines import Engine
-    from pyshardy.results.partition import Partition
-
-    found = result.for_engine(Engine.LOCAL)
-    assert isinstance(found, Partition)
-    return found
 
 
 def _default_names(results: Sequence[ProgramResult]) -> list[str]:

@@ -11,29 +11,30 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.costing.traffic import Traffic
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import Interface
-from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.traffic import collectives_of
+from pyshardy.ir.traffic import collectives_of, traffic_by_compiler
 from pyshardy.passes.base import Pass
 from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_info
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipeline import Hook, run_on_root
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
 from pyshardy.report.tables import partition_tables
 from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.dumps import write_index
-from pyshardy.results.engines import Engine
-from pyshardy.results.program_result import ProgramResult
+from pyshardy.results.program_result import PerDevice
 from pyshardy.results.propagation import Propagation, finish_propagation
-from pyshardy.results.sharded_program import ShardedProgram
+from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
+from pyshardy.results.verbs import Result
+from pyshardy.runtime.engine import Engine
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Partition(ProgramResult):
+class Partition(Result, PerDevice):
     """A per-device program, with local shapes and explicit collectives.
 
     `module` is the per-device module, `before` the given module. `inputs`, `outputs` and `meshes` are those of the
@@ -103,11 +104,6 @@ class Partition(ProgramResult):
         if self.answer is not None:
             return traffic_by_compiler(self.module, self.meshes)
         return Traffic(tuple(collectives_of(self.module.root, dict(self.meshes), self.before.name)))
-
-    @property
-    def _sent(self) -> Traffic:
-        """The same as `traffic`."""
-        return self.traffic
 
     @property
     def values(self) -> Values:
@@ -193,9 +189,14 @@ class Partition(ProgramResult):
         """The per-device program on JAX's devices."""
         return Engine.LOCAL
 
-    def for_engine(self, engine: Engine) -> ProgramResult:
-        """The propagated program for XLA's partitioner, this one for the other engines."""
-        return self.propagated if engine is Engine.XLA else self
+    @property
+    def per_device(self) -> Partition:
+        """The same."""
+        return self
+
+    def remade(self, sharded: ShardedProgram, root: Op) -> Partition:
+        """The program of one device of another program, with the same options."""
+        return finish_partition(sharded, self.options, root)
 
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
         """The per-device program for these devices, or for the interpreter.
@@ -222,11 +223,6 @@ class Partition(ProgramResult):
         return partition_tables(summary, self.traffic, options)
 
 
-def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
-    """The collectives of a program that a compiler partitioned; it names the op that it was at."""
-    return Traffic(tuple(collectives_of(module.root, dict(meshes), module.name, CompilerCauses(module.root))))
-
-
 def finish_partition(
     sharded: ShardedProgram,
     options: PartitionOptions = PartitionOptions(),
@@ -247,6 +243,17 @@ def finish_partition(
     """
     partition = _partitioned_by_compiler if sharded.options.compiler else _partitioned_by_passes
     return partition(sharded, options, root, propagation)
+
+
+def partition_of(module: Module, options: PropagateOptions) -> Partition:
+    """Propagate and partition a module, by default options of partitioning.
+
+    Raises:
+        PassError: The program cannot be partitioned; the error names the op.
+        ShardyError: Shardings are on meshes with different numbers of devices, or the compiler refuses the program.
+    """
+    sharded, root = shard(module, options)
+    return finish_partition(sharded, root=root)
 
 
 def _partitioned_by_passes(

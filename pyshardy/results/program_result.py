@@ -6,38 +6,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
 from pyshardy.compilers.choice import stand_in_of
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.text import format_symbol, named_type
-from pyshardy.errors import UsageError
+from pyshardy.core.text import counted, format_symbol
 from pyshardy.frontend.interface import Interface, InterfaceTensor
 from pyshardy.ir.diagnostics import Diagnostic
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
 from pyshardy.propagation.options import PropagateOptions, View
-from pyshardy.report.printing import printed
-from pyshardy.results.engines import Engine, as_engine, executable_of, run_on
+from pyshardy.results.edit_base import EditState, first_state
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
+from pyshardy.runtime.engine import Engine
 from pyshardy.source.places import short_path, user_place
 
 if TYPE_CHECKING:
     from pyshardy.compilers.answer import Answer
     from pyshardy.costing.traffic import Traffic
-    from pyshardy.frontend.jax_calls import OtherArgumentsError
-    from pyshardy.report.page.render import PageFormat
+    from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
+    from pyshardy.explain.why import Why
     from pyshardy.report.replications import Replication
-    from pyshardy.results.edit import Edit
-    from pyshardy.results.propagation import Propagation
     from pyshardy.runtime.executable import Executable
-
-_LONGEST_TREE = 200
-"""The number of characters of the structure of arguments in a message."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,13 +147,33 @@ class ProgramResult(ABC):
 
     @property
     @abstractmethod
-    def propagated(self) -> Propagation:
+    def propagated(self) -> ProgramResult:
         """The whole program with its shardings; it is not propagated again."""
 
     @property
-    def _sent(self) -> Traffic | None:
-        """Every collective; None for a program that is not partitioned."""
-        return None
+    @abstractmethod
+    def per_device(self) -> PerDevice:
+        """The program of one device."""
+
+    @property
+    @abstractmethod
+    def why(self) -> Why:
+        """Explains the values of the whole program by their numbers."""
+
+    @abstractmethod
+    def remade(self, sharded: ShardedProgram, root: Op) -> Self:
+        """The same result of another program.
+
+        Args:
+            sharded: The program with final shardings.
+            root: A copy of its nodes that may be changed.
+        """
+
+    @cached_property
+    def editing(self) -> EditState:
+        """The start of all edits of this program."""
+        known = self.sharded.edited_from
+        return known if isinstance(known, EditState) else first_state(self.sharded)
 
     @property
     @abstractmethod
@@ -172,9 +185,9 @@ class ProgramResult(ABC):
     def bytes_on_all_devices(self) -> int:
         """An estimate of the peak memory of all devices together."""
 
-    @abstractmethod
     def for_engine(self, engine: Engine) -> ProgramResult:
-        """The form of the program for an engine; shardings are not propagated again."""
+        """The form of the program for an engine: the propagated one for XLA's partitioner, else that of one device."""
+        return self.propagated if engine is Engine.XLA else self.per_device
 
     @abstractmethod
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
@@ -184,200 +197,40 @@ class ProgramResult(ABC):
     def tables(self) -> Any:
         """The tables that `print` shows, for a `rich` console."""
 
-    def run(
-        self,
-        *arrays: Any,
-        devices: Sequence[Any] | None = None,
-        engine: Engine | str | None = None,
-        force: bool = False,
-        **keywords: Any,
-    ) -> Any:
-        """Run the program and return its outputs, global arrays; see `pyshardy.run`.
-
-        Args:
-            arrays: The inputs, one global array per input. For the program of a JAX function, its arguments as trees,
-                with or without static ones.
-            devices: The devices, in the order of device ids; by default those that a JAX function was lowered for, or
-                JAX's own.
-            engine: "local", "xla" or "interpreter"; the default depends on the kind of result.
-            force: Whether to run a program that seems to need more memory than this machine has for virtual devices.
-            keywords: The keyword arguments of a JAX function.
-
-        Returns:
-            The result of the function for its arguments; a tuple of all outputs for flat inputs.
-
-        Raises:
-            UsageError: Inputs do not fit, there are too few devices, the engine is unknown, or the program needs too
-                much memory.
-            ShardyError: The engine cannot compile the program, or fails while it runs.
-        """
-        signature = self.before.origin
-        is_function = hasattr(signature, "in_tree")
-        if is_function:
-            from pyshardy.frontend.jax_calls import OtherArgumentsError, call
-
-            try:
-                return call(signature, arrays, keywords, lambda inputs: self.run_flat(inputs, devices, engine, force))
-            except OtherArgumentsError as error:
-                other = error
-        is_other_call = is_function and len(arrays) != len(self.inputs)
-        if keywords or is_other_call or not all(map(_may_be_array, arrays)):
-            got = ", ".join(map(named_type, (*arrays, *keywords.values()))) or "nothing"
-            needed = f"{_counted(len(self.inputs), 'array')}, one per input"
-            if is_function:
-                self._check_leaves(signature, other)
-                needed = f"arguments like those that it was loaded for, {_shortened(signature.in_tree)}, or {needed}"
-            raise UsageError(f"running {self.title}", got=got, needed=needed)
-        return self.run_flat(arrays, devices, engine, force)
-
-    def _check_leaves(self, signature: Any, error: OtherArgumentsError) -> None:
-        """Raise an error that says how arguments differ from those that the function was loaded for, if known."""
-        if error.is_static:
-            raise UsageError(
-                f"running {self.title}",
-                got="arguments that differ in something other than arrays",
-                needed="the same functions and flags as in the arguments that it was loaded for",
-                hint="create static objects, such as an optimizer of optax, once, and use them for load and for run",
-            )
-        if error.leaf in signature.kept:
-            tensor = self.inputs[signature.kept.index(error.leaf)]
-            raise UsageError(
-                f"running {self.title}",
-                got=f"an array of shape {error.shape} for {tensor.name}",
-                needed=f"shape {tensor.shape}, as in the arguments that it was loaded for",
-                hint="pyshardy.jit, which loads a function again for other shapes",
-            )
-
-    def run_flat(
-        self,
-        arrays: Sequence[Any],
-        devices: Sequence[Any] | None = None,
-        engine: Engine | str | None = None,
-        force: bool = False,
-    ) -> tuple[Any, ...]:
-        """Run the program on flat inputs and return flat outputs, global arrays; other arguments are as in `run`."""
-        return run_on(self, arrays, devices, as_engine(engine, self.default_engine), force)
-
-    def executable(self, devices: Sequence[Any] | None = None, engine: Engine | str | None = None) -> Executable:
-        """The compiled program for these devices, compiled once; the arguments are as in `run`."""
-        return executable_of(self, devices, as_engine(engine, self.default_engine))
-
-    def edit(self, shardings: Mapping[str, Any], mesh: Any = None) -> Edit[Self]:
-        """Change annotations of inputs and outputs: the new result and the difference.
-
-        Propagation visits only the ops that the edit reaches. The result equals that of annotating the program and
-        propagating from the start.
-
-        Args:
-            shardings: The shardings by name, as for `pyshardy.annotate`; None removes an annotation.
-            mesh: The mesh that specs refer to; by default that of the program.
-
-        Raises:
-            UsageError: No input or output has a name, and the error gives the nearest ones; or there is no mesh, or
-                several.
-            InvalidShardingError: A sharding does not fit its tensor or mesh.
-
-        >>> from pyshardy import propagate
-        >>> result = propagate('''
-        ... sdy.mesh @mesh = <["x"=2]>
-        ... func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
-        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
-        ...   return %0 : tensor<8xf32>
-        ... }''')
-        >>> edit = result.edit({"arg0": "x"})
-        >>> [(change.name, str(change.after)) for change in edit.difference.shardings]
-        [('arg0', '<@mesh, [{"x"}]>'), ('result', '<@mesh, [{"x"}]>'), ('`tanh` at the text:4', '<@mesh, [{"x"}]>')]
-        >>> edit.result.outputs[0].sharding
-        TensorSharding(<@mesh, [{"x"}]>)
-        """
-        from pyshardy.results.edit import make_edit
-
-        return make_edit(self, shardings, mesh)
-
     def to_json(self, times: bool = False) -> dict[str, Any]:
         """The summary as JSON-ready data; `times` adds the time of every stage."""
         found: dict[str, Any] = self.summary.to_json(times)
         return found
 
-    def report(
-        self,
-        path: str | Path,
-        *,
-        compare: ProgramResult | None = None,
-        names: tuple[str, str] | None = None,
-        format: PageFormat | str = "html",
-        hints: bool = True,
-    ) -> None:
-        """Write a report of the result: one HTML file that a browser opens without a network.
-
-        Args:
-            path: The file.
-            compare: Another result, such as that of other annotations, to show beside this one.
-            names: What to call the two, such as `("today", "with FSDP")`; by default the names of their programs.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
-            hints: Whether to look for annotations that make the program send less, which partitions it a few times.
-
-        Raises:
-            UsageError: The format is unknown, the names are not two different ones, or the file cannot be written.
-            ShardyError: A program cannot be partitioned.
-
-        >>> import pathlib, tempfile
-        >>> from pyshardy import propagate
-        >>> result = propagate('''
-        ... sdy.mesh @mesh = <["x"=2]>
-        ... func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
-        ...   %0 = stablehlo.tanh %a : tensor<8xf32>
-        ...   return %0 : tensor<8xf32>
-        ... }''')
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "report.html")
-        ...     result.report(path)
-        ...     path.read_text()[:15]
-        '<!doctype html>'
-        """
-        from pyshardy.core.files import write_whole
-        from pyshardy.results.pages import report_bytes
-
-        if not isinstance(compare, (ProgramResult, NoneType)):
-            needed = "another result of propagate or partition"
-            raise UsageError("writing a report", got=f"{named_type(compare)} to compare with", needed=needed)
-        results = [self] if compare is None else [self, compare]
-        are_two = isinstance(names, tuple) and len(names) == 2 == len({name for name in names if isinstance(name, str)})
-        if names is not None and (compare is None or not are_two):
-            needed = "two different names" if compare is not None else "`compare`, another result, for the second name"
-            raise UsageError("writing a report", got=f"the names {names!r}", needed=needed)
-        write_whole(path, report_bytes(results, format, names=names or (), hints=hints))
-
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         inputs, outputs = len(self.inputs), len(self.outputs)
         return (
-            f"<{type(self).__name__} of {self.title}: {_counted(inputs, 'input')}, {_counted(outputs, 'output')}, "
-            f"{_counted(self.device_count, 'device')}>"
+            f"<{type(self).__name__} of {self.title}: {counted(inputs, 'input')}, {counted(outputs, 'output')}, "
+            f"{counted(self.device_count, 'device')}>"
         )
 
-    def _repr_html_(self) -> str:
-        from pyshardy.report.page.notebook import notebook_html
-        from pyshardy.report.tables import traffic_tables
 
-        folded = self.tables() if self._sent is None else traffic_tables(self._sent)
-        return notebook_html(self.propagated.summary, self._sent, folded)
+class PerDevice(ProgramResult):
+    """The program of one device."""
 
+    @property
+    @abstractmethod
+    def traffic(self) -> Traffic:
+        """Every collective."""
 
-def _shortened(tree: Any) -> str:
-    text = " ".join(str(tree).removeprefix("PyTreeDef(").removesuffix(")").split())
-    return text if len(text) <= _LONGEST_TREE else f"{text[:_LONGEST_TREE]}..."
+    @property
+    @abstractmethod
+    def bytes_per_device(self) -> int:
+        """An estimate of the peak memory of a device."""
 
+    @property
+    @abstractmethod
+    def explained_collectives(self) -> Sequence[ExplainedCollectives]:
+        """Every collective with its reason and its causes."""
 
-def _may_be_array(value: Any) -> bool:
-    """Whether this is not a tree; a leaf that is not an array is refused later, where its input is known."""
-    return not isinstance(value, (dict, str)) and value is not None
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    @abstractmethod
+    def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
+        """What makes the program send less, for the conflicts that send most."""
 
 
 def warning_text(diagnostic: Diagnostic, name: str = "-") -> str:

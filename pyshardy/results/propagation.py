@@ -27,11 +27,11 @@ from pyshardy.report.summary import Summary
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.completed_sums import forget_marks
 from pyshardy.results.dumps import write_index
-from pyshardy.results.engines import Engine
-from pyshardy.results.program_result import ProgramResult
 from pyshardy.results.sharded_program import ShardedProgram, shard
 from pyshardy.results.stopwatch import Stopwatch
 from pyshardy.results.summaries import summarize
+from pyshardy.results.verbs import Result
+from pyshardy.runtime.engine import Engine
 from pyshardy.transforms.context import Traced
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     from pyshardy.explain.explanation import Explanation
     from pyshardy.explain.why import Why
     from pyshardy.report.origins import OriginNames
-    from pyshardy.report.values import ValueRow, Values
+    from pyshardy.report.value_row import ValueRow
+    from pyshardy.report.values import Values
     from pyshardy.results.partition import Partition
     from pyshardy.runtime.executable import Executable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Propagation(ProgramResult, ResultShardings):
+class Propagation(Result, ResultShardings):
     """A module with a sharding for every tensor.
 
     `module` has shardings on arguments, results and ops; `before` is the given module; `options` are the options of
@@ -111,7 +112,7 @@ class Propagation(ProgramResult, ResultShardings):
         """
         from pyshardy.results.values import values_of
 
-        return values_of(self)
+        return values_of(self.summary_with_origins, self.with_run, self.with_run.last_run, self.origins)
 
     def explain(self, value: str | ValueRow, *, details: bool = False) -> Explanation:
         """Why a value is sharded as it is: the origin and path of each axis, and why the other dimensions stayed whole.
@@ -136,7 +137,7 @@ class Propagation(ProgramResult, ResultShardings):
           dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
-        from pyshardy.report.values import ValueRow
+        from pyshardy.report.value_row import ValueRow
         from pyshardy.results.values import place_of, places_of_variable
 
         if isinstance(value, ValueRow):
@@ -219,15 +220,16 @@ class Propagation(ProgramResult, ResultShardings):
         shards = sum(tensor_bytes(self.interface.local_shape(tensor), tensor.element) for tensor in tensors)
         return max(peak_bytes(self.module.root), self.device_count * shards)
 
-    def for_engine(self, engine: Engine) -> ProgramResult:
-        """This program for XLA's partitioner, the program of one device for the other engines."""
-        return self if engine is Engine.XLA else self._partitioned
-
     @cached_property
-    def _partitioned(self) -> Partition:
+    def per_device(self) -> Partition:
+        """The program of one device, as `partition` makes it."""
         from pyshardy.results.partition import finish_partition
 
         return finish_partition(self.sharded)
+
+    def remade(self, sharded: ShardedProgram, root: Op) -> Propagation:
+        """The propagated form of another program."""
+        return finish_propagation(sharded, root)
 
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
         """The propagated program, compiled by XLA with its own partitioner for these devices."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -32,12 +31,9 @@ from pyshardy.results.completed_sums import mark_completed_sums
 from pyshardy.results.stopwatch import Seconds, Stopwatch
 from pyshardy.transforms.context import PassContext, Traced
 
-if TYPE_CHECKING:
-    from pyshardy.results.edit_base import EditState
-
 
 @dataclass(frozen=True, slots=True)
-class Annotations:
+class GivenShardings:
     """The shardings that the user gave to the inputs and outputs of a program.
 
     Attributes:
@@ -60,7 +56,7 @@ class Annotations:
         return inputs, outputs
 
     @classmethod
-    def of(cls, root: Op) -> Annotations:
+    def of(cls, root: Op) -> GivenShardings:
         """The annotations of a module; none if it has no main function with a body."""
         try:
             main = entry_function(root)
@@ -88,14 +84,14 @@ class ShardedProgram:
         completes_sums: Whether it has collectives that complete sums; they are marked.
         runs: The results of propagation, with the nodes that their numbers refer to; these differ from `root`, and
             later passes change them.
-        edited_from: The program of which this is an edit, with the edits; None if this is not an edit.
+        edited_from: What further edits start from, an `EditState`, if this is an edit; else None.
         dumps: The directory for its dumps, beside that of the options; empty if there is none.
     """
 
     before: Module
     options: PropagateOptions
     applied: PropagateOptions
-    annotations: Annotations
+    annotations: GivenShardings
     root: Op
     propagated: tuple[Propagated, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -103,20 +99,13 @@ class ShardedProgram:
     passes: Seconds
     completes_sums: bool = False
     runs: tuple[Traced, ...] = ()
-    edited_from: EditState | None = None
+    edited_from: object = None
     dumps: str = ""
 
     @cached_property
     def interface(self) -> Interface:
         """The inputs, outputs and meshes of the whole program."""
         return Interface.of(self.root)
-
-    @cached_property
-    def editing(self) -> EditState:
-        """The start of all edits of this program."""
-        from pyshardy.results.edit_base import first_state
-
-        return self.edited_from or first_state(self)
 
     @cached_property
     def inspected(self) -> bool:
@@ -153,7 +142,7 @@ class Imported:
     module: Module
     options: PropagateOptions
     applied: PropagateOptions
-    annotations: Annotations
+    annotations: GivenShardings
     root: Op
     context: PassContext | None
     diagnostics: Diagnostics
@@ -203,7 +192,7 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
     diagnostics = Diagnostics(list(closed_over(module.root)))
     with pause_gc():
         with watch.stage("read"), module.context:
-            annotations = Annotations.of(module.root)
+            annotations = GivenShardings.of(module.root)
             root = program_root(module, options)
             if not options.user_priorities:
                 transform_shardings(root, TensorSharding.without_priorities)
@@ -229,7 +218,7 @@ def propagate_in_place(imported: Imported, dump_directory: str = "") -> PassCont
 
 
 def finish_sharding(
-    imported: Imported, dump_directory: str = "", edited_from: EditState | None = None
+    imported: Imported, dump_directory: str = "", edited_from: object = None
 ) -> tuple[ShardedProgram, Op]:
     """Propagate through a prepared program; its nodes must not be used afterwards."""
     module, root, watch, diagnostics = imported.module, imported.root, imported.watch, imported.diagnostics

@@ -9,6 +9,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.text import format_shape
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.dtypes import tensor_bytes
@@ -16,15 +17,15 @@ from pyshardy.ir.nodes import walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.report.replications import replications_line
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import Summary, TensorRow, Undivided, format_shape
+from pyshardy.report.summary import Summary, TensorRow, Undivided
 
 if TYPE_CHECKING:
-    from pyshardy.results.propagation import Propagation
+    from pyshardy.results.program_result import ProgramResult
 
 _ByPosition = dict[int, TensorSharding | None]
 
 
-def summarize(propagation: Propagation) -> Summary:
+def summarize(propagation: ProgramResult) -> Summary:
     """The summary of a propagated program."""
     sharded = replicated = 0
     for op in walk(propagation.module.root):
@@ -65,7 +66,7 @@ def _lost(side: str, rows: Iterable[TensorRow]) -> Iterator[str]:
             yield f"{side} {row.name} is split less than annotated: {sharding} divides {shape} evenly"
 
 
-def _at_borders(propagation: Propagation) -> tuple[_ByPosition, _ByPosition]:
+def _at_borders(propagation: ProgramResult) -> tuple[_ByPosition, _ByPosition]:
     """The shardings that propagation gave to inputs and outputs, before these got even shards, by position."""
     if not propagation.sharded.runs:
         return {}, {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.boxes import local_shape
@@ -18,25 +18,30 @@ from pyshardy.ir.named_values import named_values
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.propagation.origins import CONSTRAINT
-from pyshardy.report.summary import TensorRow
-from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, ValueRow, Values, short_scope
+from pyshardy.report.summary import Summary, TensorRow
+from pyshardy.report.value_row import INPUT, OP, OUTPUT, Frame, ValueRow, short_scope
+from pyshardy.report.values import Values
 
 if TYPE_CHECKING:
-    from pyshardy.results.propagation import Propagation
+    from pyshardy.report.origins import OriginNames
+    from pyshardy.results.program_result import ProgramResult
+    from pyshardy.transforms.context import Traced
 
 _AROUND = DATA_FLOW_OPS | {"func.func", "builtin.module"}
 """Ops whose bodies compute tensors of the program; bodies of other ops, such as reductions, do not."""
 
 
-def values_of(propagation: Propagation) -> Values:
-    """The inputs, results of ops, and outputs.
+def values_of(summary: Summary, result: ProgramResult, run: Traced, origins: OriginNames) -> Values:
+    """The inputs, results of ops, and outputs of a propagated program.
 
     Args:
-        propagation: The result of propagation.
+        summary: The summary of its inputs and outputs, with the annotations that their shardings come from.
+        result: The program.
+        run: The run of propagation, on the nodes of its module.
+        origins: The names of the annotations that shardings come from.
     """
-    summary = propagation.summary_with_origins
-    maker = _Maker(propagation)
-    rows = [*map(maker.tensor, summary.inputs), *maker.results(), *maker.outputs()]
+    maker = _Maker(result, run, origins)
+    rows = [*map(maker.tensor, summary.inputs), *maker.results(), *maker.outputs(summary.outputs)]
     return Values(summary.title, summary.meshes, tuple(rows))
 
 
@@ -61,20 +66,13 @@ def places_of_variable(module: Module, name: str) -> list[Place]:
 
 
 class _Maker:
-    """Makes the rows of a program.
+    """Makes the rows of a program; the arguments are those of `values_of`."""
 
-    Args:
-        propagation: The result of propagation.
-    """
-
-    def __init__(self, propagation: Propagation) -> None:
-        whole = propagation.with_run
-        self._propagation = propagation
-        self._root = whole.module.root
-        run = whole.last_run
+    def __init__(self, result: ProgramResult, run: Traced, origins: OriginNames) -> None:
+        self._whole, self._root = result, result.module.root
         self._numbers: dict[Any, int] = {value: number for number, value in enumerate(run.places.values)}
         self._program = run.program
-        self._origins = propagation.origins
+        self._origins = origins
         self._places: dict[Any, tuple[str | None, tuple[Frame, ...]]] = {}
 
     def tensor(self, row: TensorRow, maker: Op | None = None, kind: str = INPUT) -> ValueRow:
@@ -94,10 +92,10 @@ class _Maker:
             origins=row.origins,
         )
 
-    def outputs(self) -> Iterator[ValueRow]:
+    def outputs(self, rows: Sequence[TensorRow]) -> Iterator[ValueRow]:
         """The rows of the outputs."""
         returned = return_op(main_function(self._root)).operands
-        for row, tensor in zip(self._propagation.summary_with_origins.outputs, self._propagation.outputs):
+        for row, tensor in zip(rows, self._whole.outputs):
             yield self.tensor(row, returned[tensor.index].defining_op, OUTPUT)
 
     def results(self) -> Iterator[ValueRow]:
@@ -110,7 +108,7 @@ class _Maker:
         scope, frames = self._place(op)
         sharding = get_sharding(value)
         shape, element = tuple(value.type.shape or ()), value.type.element
-        local = _local_shape(sharding, self._propagation.meshes, shape)
+        local = _local_shape(sharding, self._whole.meshes, shape)
         number = self._numbers.get(value)
         maker = None if number is None else self._program.kind(self._program.owners[number]).name
         return ValueRow(
@@ -133,7 +131,7 @@ class _Maker:
         location = op.location
         found = self._places.get(location)
         if found is None:
-            scope, _, calls = read_location(location, self._propagation.before.name)
+            scope, _, calls = read_location(location, self._whole.before.name)
             found = self._places[location] = scope, tuple(Frame(call.function, call.place) for call in calls)
         return found
 

@@ -9,18 +9,20 @@ Source: docs/semantics/partitioner.md#xlas-own-partitioner
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.export
+import numpy as np
+from jax.experimental import multihost_utils
 
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.diagnostics import errors_of
 from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.module import Module
-from pyshardy.runtime.agreement import agree
 from pyshardy.runtime.arrays import is_wide, jax_dtype
 from pyshardy.runtime.callbacks import callbacks_of, raise_failures, with_callbacks
 from pyshardy.runtime.known_dialects import check_known
@@ -169,3 +171,27 @@ def _reason(error: Exception) -> str:
     first, *rest = str(error).strip().split("\n")
     head, traceback, _ = first.partition("Traceback (most recent call last):")
     return head + next((line for line in rest if line[:1].strip()), "an exception") if traceback else first
+
+
+def agree(program: str) -> None:
+    """Compare the program of this process with those of the others; every process must call this.
+
+    Args:
+        program: The program and everything that decides how it runs, as a text that is equal in all processes.
+
+    Raises:
+        ShardyError: Another process runs something else. All processes raise it.
+    """
+    digest = np.frombuffer(hashlib.sha256(program.encode()).digest(), np.uint8)
+    refuse_others(np.asarray(multihost_utils.process_allgather(digest)))
+
+
+def refuse_others(digests: np.ndarray) -> None:
+    """Raise unless all rows, one per process, are equal; the error names the processes that differ from process 0."""
+    others = [str(process) for process, digest in enumerate(digests) if not np.array_equal(digest, digests[0])]
+    if others:
+        raise ShardyError(
+            "running a program in several processes",
+            got=f"another program, other options or other shapes in process {', '.join(others)} than in process 0",
+            needed="the same program, partitioned with the same options, in all processes",
+        )

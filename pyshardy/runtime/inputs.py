@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pyshardy.core.text import format_shape
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import InterfaceTensor
-from pyshardy.report.summary import format_shape
 from pyshardy.runtime.arrays import jax_dtype, largest_integer
 from pyshardy.runtime.input_uses import InputUse
 

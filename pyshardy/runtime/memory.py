@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
+
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.peak import peak_bytes as peak_of_program
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
-from pyshardy.report.summary import format_bytes
 
 _MEMORY_INFO = Path("/proc/meminfo")
 _CGROUP = Path("/proc/self/cgroup")
@@ -116,3 +118,9 @@ def _group_files() -> Iterator[tuple[Path, str, str]]:
             yield folder, limit, usage
             if folder == top:
                 break
+
+
+def devices_in_memory(devices: Sequence[Any] | None, count: int) -> int:
+    """How many of the first devices are virtual devices of this process, which share its memory."""
+    available = list(jax.devices() if devices is None else devices)[:count]
+    return sum(device.platform == "cpu" and device.process_index == jax.process_index() for device in available)

@@ -12,7 +12,7 @@ from pyshardy.ir.diagnostics import Diagnostics
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
 from pyshardy.ir.program_index import ProgramIndex
-from pyshardy.ir.shardings import Meshes, module_meshes
+from pyshardy.ir.shardings import ModuleMeshes, module_meshes
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
@@ -41,7 +41,7 @@ class Traced(NamedTuple):
         return found
 
 
-class Known(NamedTuple):
+class KnownPropagation(NamedTuple):
     """A run of propagation with a known result, and its program.
 
     Attributes:
@@ -73,9 +73,9 @@ class PassContext:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     propagated: list[Propagated] = field(default_factory=list)
     runs: list[Traced] = field(default_factory=list)
-    known: Known | None = None
+    known: KnownPropagation | None = None
 
     @property
-    def meshes(self) -> Meshes:
+    def meshes(self) -> ModuleMeshes:
         """The current meshes of the module by name."""
         return module_meshes(self.root)

@@ -25,7 +25,7 @@ from pyshardy.propagation.run import Propagated
 from pyshardy.propagation.trace import MAIN_RESULT
 from pyshardy.transforms.context import PassContext
 
-EDGES = "sdy.propagation_edges"
+EDGES_ATTRIBUTE = "sdy.propagation_edges"
 ORIGINS = "sdy.sharding_origins"
 ORIGIN_NAME = "sdy.sharding_origin_name"
 _MANUAL = "sdy.manual_computation"
@@ -129,9 +129,9 @@ class DebugInfo:
         for op, (operand_count, edges) in self._edges.items():
             written = self._attrs.parse(format_edges(edges, operand_count))
             if op is None:
-                set_result_attr(main_function(self._root), 0, EDGES, written)
+                set_result_attr(main_function(self._root), 0, EDGES_ATTRIBUTE, written)
             elif op.block is not None:
-                op.set_attr(EDGES, written)
+                op.set_attr(EDGES_ATTRIBUTE, written)
 
     def _write_origins_of_arguments(self, function: Op) -> None:
         for arg in () if is_declaration(function) else function.region.blocks[0].args:
@@ -183,5 +183,5 @@ class DebugInfo:
 
 def _last_step(root: Op) -> int:
     """The largest step in the edges of the module, or -1."""
-    written = (str(op.attrs[EDGES]) for op in ops_with(root, EDGES))
+    written = (str(op.attrs[EDGES_ATTRIBUTE]) for op in ops_with(root, EDGES_ATTRIBUTE))
     return max((int(number) for text in written for number in _STEP.findall(text)), default=-1)

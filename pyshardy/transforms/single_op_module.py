@@ -307,11 +307,11 @@ def _rename_calls(op: Op, names: dict[str, str]) -> None:
         call.set_attr("callee", names.get(call.attrs["callee"], call.attrs["callee"]))
 
 
-Partition = Callable[[Op], None]
+SingleOpPartition = Callable[[Op], None]
 """Runs passes on a module, in place."""
 
 
-def partition_alone(ops: Sequence[Op], context: PassContext, partition: Partition) -> None:
+def partition_alone(ops: Sequence[Op], context: PassContext, partition: SingleOpPartition) -> None:
     """Replace an op, and the all-reduce after it if given, by a manual computation over all axes of its mesh."""
     single = SingleOp(ops, context)
     module = single.module()

@@ -13,6 +13,7 @@ from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.compilers.choice import compiler_for, stand_in
 from pyshardy.compilers.target import PLATFORMS, chips_of, compiler_name, with_chip
+from pyshardy.core.text import format_shape
 from pyshardy.costing.places import By
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.load import load_content
@@ -20,7 +21,6 @@ from pyshardy.report.cost import cost_figures, cost_tables, place_tables
 from pyshardy.report.layout import paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 from pyshardy.report.specs import format_sharding
-from pyshardy.report.summary import format_shape
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.cost import Cost
 from pyshardy.results.pages import report_bytes

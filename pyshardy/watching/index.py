@@ -14,7 +14,7 @@ from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.source.places import format_place
 
 if TYPE_CHECKING:
-    from pyshardy.watching.session import Found
+    from pyshardy.watching.found import Found
 
 _STYLE = (
     "body{font-family:sans-serif;margin:2em;color-scheme:light dark}table{border-collapse:collapse}"

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-VARIABLE = "PYSHARDY_WATCH"
+WATCH_VARIABLE = "PYSHARDY_WATCH"
 """The environment variable with a `Request`, as JSON."""
 ENDING = "_compile.mlir"
 """How the names of JAX's dumps of compiled programs end."""
@@ -94,10 +94,10 @@ def head_of(text: str) -> Head:
     return Head((found[1] or found[2]) if found else "", devices, ops < FEW_OPS)
 
 
-def is_named(name: str, patterns: tuple[str, ...]) -> bool:
+def is_asked_for(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a program's name is one of those asked for, with or without "jit_".
 
-    >>> is_named("jit_train_step", ("train_*",)), is_named("jit_init", ("train_step",))
+    >>> is_asked_for("jit_train_step", ("train_*",)), is_asked_for("jit_init", ("train_step",))
     (True, False)
     """
     names = [name, *(name[len(kind) :] for kind in _KINDS if name.startswith(kind))]
@@ -119,7 +119,7 @@ def why_hidden(head: Head, request: Request, own: Container[str] | None) -> str:
     "JAX's own"
     """
     if request.only:
-        return "" if is_named(head.name, request.only) else NOT_ASKED
+        return "" if is_asked_for(head.name, request.only) else NOT_ASKED
     if request.everything:
         return ""
     if head.devices < 2:
@@ -165,7 +165,7 @@ class Watcher:
         self._seen: set[str] = set()
         self._shown = 0
         config = self._jax.config
-        given = Path(dump_folder(config))
+        given = Path(folder_of_dumps(config))
         is_ours = given == Path() or given.parent == self._dumps.parent
         self._theirs = None if is_ours else given  # they get their dumps, too
         config.update("jax_dump_ir_to", str(self._dumps))
@@ -239,7 +239,7 @@ class Watcher:
             events.write(json.dumps(facts) + "\n")
 
 
-def dump_folder(config: Any) -> str:
+def folder_of_dumps(config: Any) -> str:
     """Where JAX dumps to; empty if that is unknown."""
     try:
         return str(config.read("jax_dump_ir_to") or "")
@@ -249,7 +249,7 @@ def dump_folder(config: Any) -> str:
 
 def initialize() -> None:
     """Start to watch, if this process was started by `pyshardy watch`; JAX calls this."""
-    text = os.environ.get(VARIABLE)
+    text = os.environ.get(WATCH_VARIABLE)
     if not text:
         return
     import jax

@@ -22,7 +22,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.watching.analysis import Wishes, analyse
 from pyshardy.watching.calls import Names, function_of_calls, names_of_calls
 from pyshardy.watching.hidden import hidden_lines, listed
-from pyshardy.watching.inside import ENDING, Request, dump_folder, head_of, own_names, why_hidden
+from pyshardy.watching.inside import ENDING, Request, folder_of_dumps, head_of, own_names, why_hidden
 from pyshardy.watching.names import with_name, with_names
 
 _NOTHING = (
@@ -129,7 +129,7 @@ def _sharding(shell: Any, names: _Names, line: str, cell: str) -> None:
 @contextmanager
 def _dumping_to(folder: str, config: Any) -> Iterator[None]:
     """Let JAX dump its programs, with names and lines, to a folder."""
-    before = dump_folder(config)
+    before = folder_of_dumps(config)
     config.update("jax_dump_ir_to", folder)
     try:
         yield

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.errors import UsageError
-from pyshardy.watching.inside import ENDING, VARIABLE, Request, head_of, why_hidden
+from pyshardy.watching.inside import ENDING, WATCH_VARIABLE, Request, head_of, why_hidden
 
 _DOING = "starting the script"
 _POLL_S = 0.1
@@ -173,7 +173,7 @@ def _environment(folder: Path, request: Request, given: Mapping[str, str]) -> di
     (plugins.parent / "pyshardy_watch_calls.py").write_bytes((sources / "calls.py").read_bytes())
     environment = dict(given)
     paths = [str(plugins.parent), *filter(None, [given.get("PYTHONPATH")])]
-    environment |= {"PYTHONPATH": os.pathsep.join(paths), VARIABLE: request.text()}
+    environment |= {"PYTHONPATH": os.pathsep.join(paths), WATCH_VARIABLE: request.text()}
     if not given.get("JAX_DUMP_IR_TO"):  # for a Python that does not look at PYTHONPATH
         environment["JAX_DUMP_IR_TO"] = str(dumps / _UNHOOKED)
         environment["JAX_INCLUDE_DEBUG_INFO_IN_DUMPS"] = "1"

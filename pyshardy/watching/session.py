@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
@@ -16,6 +16,7 @@ from typing import Any
 
 from pyshardy.core.files import write_whole
 from pyshardy.errors import ShardyError
+from pyshardy.watching.found import Found
 from pyshardy.watching.hidden import listed
 from pyshardy.watching.index import index_page
 from pyshardy.watching.names import changes, with_name, with_names
@@ -25,50 +26,6 @@ from pyshardy.watching.worker import Task, Worker
 _UNFIT = re.compile(r"[^\w.-]+")
 _PLACES = re.compile(rb"^#loc.*\n| loc\((?:#loc\d*|\"(?:[^\"\\]|\\.)*\"|unknown)\)", re.MULTILINE)
 """Names and lines, which also tell from where a program was called."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A program that is shown.
-
-    Attributes:
-        number: Its number among those that are shown, from 1.
-        compiled: What the script said of it.
-        version: Which program of this name it is, from 1.
-        text: Its tables; empty if it could not be analysed.
-        data: The same as JSON-ready data.
-        error: Why it could not be analysed; empty if it could.
-        page: The name of its page in the report; empty without one.
-        again: Why it was compiled again, for a later program of the same name; empty for the first.
-    """
-
-    number: int
-    compiled: Compiled
-    version: int
-    text: str = ""
-    data: dict[str, Any] = field(default_factory=dict)
-    error: str = ""
-    page: str = ""
-    again: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """Its name, with a number if there are several of this name.
-
-        >>> Found(3, Compiled("", "jit_step", 8, ""), 2).title
-        'jit_step (2)'
-        """
-        return self.compiled.name + (f" ({self.version})" if self.version > 1 else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """The program as JSON-ready data."""
-        compiled = self.compiled
-        facts = {
-            "name": compiled.name, "version": self.version, "devices": compiled.devices, "platform": compiled.platform,
-            "device_kind": compiled.kind, "stopped_before_it_ran": compiled.stops, "page": self.page or None,
-            "compiled_again": list(self.again), "error": self.error or None,
-        }  # fmt: skip
-        return facts | self.data
 
 
 def _other_version(script: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 import pyshardy
 from pyshardy.compilers.plugins import is_installed
-from tests.unit.planning.test_compiled import PROGRAM
+from tests.unit.searching.planning.test_compiled import PROGRAM
 
 
 @pytest.mark.parametrize(("compiler", "hardware"), [("tpu", "v5e"), ("cuda:h100:8", "h100")])

@@ -6,7 +6,7 @@ import pytest
 
 import pyshardy
 from pyshardy.compilers.plugins import is_installed
-from tests.unit.test_confirming import layers
+from tests.unit.api.test_confirm import layers
 
 
 @pytest.mark.parametrize("compiler", ["tpu:v5e", "cuda:h100"])

@@ -26,8 +26,9 @@ from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import find_peak
 from pyshardy.costing.work import work_of
 from pyshardy.ir.cost_program import cost_program
-from pyshardy.results.engines import Engine, executable_of
 from pyshardy.results.partition import Partition
+from pyshardy.results.running import executable_of
+from pyshardy.runtime.engine import Engine
 
 
 @dataclass(frozen=True)

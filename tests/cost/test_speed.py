@@ -5,12 +5,12 @@ from __future__ import annotations
 from benchmarks import costing
 from benchmarks.costing import Timing, example, least, missed, table
 from pyshardy import cost, partition
-from pyshardy.ir.mesh_sizes import with_mesh
+from pyshardy.ir.mesh_sizes import with_mesh_sizes
 
 
 def test_thousands_of_devices_take_no_longer_than_eight() -> None:
     module = example(4)
-    few, many = (partition(with_mesh(module, mesh)) for mesh in costing.MESHES.values())
+    few, many = (partition(with_mesh_sizes(module, mesh)) for mesh in costing.MESHES.values())
     first = least(lambda: cost(few, "v5p"), 5)
     assert least(lambda: cost(many, "v5p"), 5) <= 1.5 * first
     assert first < 1

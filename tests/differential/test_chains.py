@@ -11,7 +11,7 @@ import pytest
 import pyshardy
 from programs import PROGRAMS
 from pyshardy.errors import ShardyError
-from pyshardy.explain.history import GIVEN, AxisPlacement
+from pyshardy.explain.history import GIVEN_STEP, AxisPlacement
 from pyshardy.ir.module import Module
 from pyshardy.passes.flow import for_module, propagation_passes
 from pyshardy.passes.pipeline import run_on_root
@@ -92,7 +92,7 @@ def test_a_step_too_many_is_found() -> None:
     run = some_run()
     history = history_of(run.program, run.propagated)
     value, dim, chain = next(item for item in all_chains(history) if item[2].links)
-    history.placements[value].append(AxisPlacement(dim, chain.axis, GIVEN))
+    history.placements[value].append(AxisPlacement(dim, chain.axis, GIVEN_STEP))
     problems = list(incomplete(history))
     assert any("has the chains" in problem for problem in problems)
     assert any("begins at no annotation" in problem for problem in problems)

@@ -6,7 +6,7 @@ import pytest
 
 import pyshardy
 from programs import PROGRAMS
-from pyshardy.report.lock import parse_lock
+from pyshardy.report.lock_files import parse_lock
 from pyshardy.results.partition import Partition
 
 SEVERAL_MESHES = "several_meshes"

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pyshardy.core.folding import fold, unfold
 from pyshardy.errors import UsageError
-from pyshardy.report.lock import LOCK_VERSION, Lock, LockedCollective, LockedTensor, folded, parse_lock, unfolded
+from pyshardy.report.lock import LOCK_VERSION, Lock, LockedCollective, LockedTensor, folded, unfolded
+from pyshardy.report.lock_files import parse_lock
 
 NAMES = st.builds(
     "{}[{}].{}[{}]".format, st.sampled_from("ab"), st.integers(0, 30), st.sampled_from("xy"), st.integers(0, 5)

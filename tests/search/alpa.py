@@ -15,7 +15,7 @@ from search.alpa_solver import solve
 from search.evaluator import Evaluator, Spec
 
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.searching.program.search_problem import problem_of
+from pyshardy.searching.program.search_program import problem_of
 
 
 class Answer(NamedTuple):

@@ -23,7 +23,8 @@ from pyshardy import UsageError
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.source_values import CONSTRAINT, SourceValue, constrained, source_values
+from pyshardy.ir.source_values import SourceValue, constrained, source_values
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patched
 from pyshardy.source.assignments import Assignment, assignments, read_lines

@@ -19,7 +19,7 @@ from search.tiny import TINY
 
 import pyshardy
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.searching.program.search_problem import problem_of
+from pyshardy.searching.program.search_program import problem_of
 
 
 def evaluator_of(name: str, mesh: dict[str, int] = MESH, chip: str = "v5e", memory: float = 0.0) -> Evaluator:

@@ -18,7 +18,7 @@ from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Visit
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import StepInput, propagate_step
-from pyshardy.propagation.trace import ERASED, GROUP
+from pyshardy.propagation.trace import ERASED, GROUP_STEP
 from pyshardy.rules.rule import Rule
 
 Shardings = list[TensorSharding | None]
@@ -88,7 +88,7 @@ def _replay(history: History, visits: Sequence[Visit], chain: Chain) -> bool:
     plans = _plans(visits)
     for link in chain.links:
         step = subject.steps[link.step]
-        if step.op == GROUP:
+        if step.op == GROUP_STEP:
             continue
         plan, current, op = plans[step.number]
         assert step.source_tensor is not None
@@ -131,7 +131,7 @@ def _joined(first: TensorSharding | None, second: TensorSharding, dim: int) -> T
 
 
 def _plans(visits: Sequence[Visit]) -> list[tuple[StepInput, tuple[TensorSharding | None, ...], int]]:
-    return [(visit[1], visit[2], visit[0]) for visit in visits if visit[0] not in (GROUP, ERASED)]
+    return [(visit[1], visit[2], visit[0]) for visit in visits if visit[0] not in (GROUP_STEP, ERASED)]
 
 
 def _front(sharding: TensorSharding, dim: int, chain: Chain) -> TensorSharding | None:

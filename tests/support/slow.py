@@ -186,13 +186,13 @@ SAMPLES = (
     "end_to_end/test_partition.py::test_a_program_computes_the_same_on_eight_devices[mlp_training]",
     "property/test_promises.py::test_promises_are_kept[sdy-import-pipeline,sdy-populate-op-shar1]",
     "unit/cli/test_refusals.py::test_a_module_that_makes_no_sense_is_refused_with_one_message[text-show]",
-    "unit/results/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run[newton]",
     "unit/frontend/test_from_jax.py::test_programs_run_with_the_shardings_found[device_order]",
     "unit/frontend/test_jax_lower.py::test_the_module_is_that_of_real_devices[reshapes]",
-    "unit/searching/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
-    "unit/searching/planning/test_candidates.py::test_prices_of_layers_are_those_of_the_whole_program[2-replicated]",
+    "unit/results/test_explained.py::test_every_value_of_the_result_is_one_of_the_traced_run[newton]",
     "unit/runtime/test_barriers.py::test_a_slice_of_a_slice_out_of_bounds[8-5-<lambda>2]",
     "unit/runtime/test_inspections.py::test_callbacks_get_what_jax_gives[plain-by_xla]",
+    "unit/searching/planning/test_candidates.py::test_prices_are_those_of_partitioned_programs[uneven]",
+    "unit/searching/planning/test_candidates.py::test_prices_of_layers_are_those_of_the_whole_program[2-replicated]",
 )
 """The tests among them that run even so: one of each kind that is worth it."""
 

@@ -14,7 +14,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.results.engines import Engine
+from pyshardy.runtime.engine import Engine
 from support.reference import jaxlib_version
 from support.tables import tables_in
 

@@ -15,7 +15,7 @@ from pyshardy.ir.device_groups import stablehlo_mesh_text
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
-from pyshardy.ir.shardings import Meshes, transform_shardings
+from pyshardy.ir.shardings import ModuleMeshes, transform_shardings
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -40,7 +40,7 @@ class InlineMeshes(Pass):
                 inner.erase()
 
 
-def _mesh_text(op: Op, meshes: Meshes, match: re.Match[str]) -> str:
+def _mesh_text(op: Op, meshes: ModuleMeshes, match: re.Match[str]) -> str:
     plain: str | None = match["plain"]
     name = unquote(match["quoted"]) if plain is None else plain
     if not meshes[name].axes:

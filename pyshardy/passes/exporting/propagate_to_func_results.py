@@ -16,7 +16,7 @@ from pyshardy.ir.functions import (
     set_result_shardings,
 )
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.ir.shardings import ModuleMeshes, get_sharding
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -39,6 +39,6 @@ class PropagateToFuncResults(Pass):
             set_result_shardings(function, shardings)
 
 
-def _on_many_devices(sharding: TensorSharding | None, meshes: Meshes) -> TensorSharding | None:
+def _on_many_devices(sharding: TensorSharding | None, meshes: ModuleMeshes) -> TensorSharding | None:
     """The sharding, unless it is on a single device: functions cannot return such results."""
     return None if sharding is None or mesh_of(sharding, meshes).is_single_device else sharding

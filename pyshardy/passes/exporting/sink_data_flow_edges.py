@@ -15,7 +15,7 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.debug_info import EDGES, ORIGINS
+from pyshardy.transforms.debug_info import EDGES_ATTRIBUTE, ORIGINS
 
 _WITH_EDGES = DATA_FLOW_OPS | {EDGE}
 
@@ -35,7 +35,9 @@ class SinkDataFlowEdges(Pass):
     sink_debug_propagation_edge_sharding: bool = False
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
-        kinds = [ORIGINS] * self.sink_debug_sharding_origins + [EDGES] * self.sink_debug_propagation_edge_sharding
+        kinds = [ORIGINS] * self.sink_debug_sharding_origins + [
+            EDGES_ATTRIBUTE
+        ] * self.sink_debug_propagation_edge_sharding
         for inner in ops_named(op, _WITH_EDGES):
             if inner.name == EDGE:
                 remove_edge(inner)
@@ -70,7 +72,7 @@ def _sink_debug_info(op: Op, kinds: Sequence[str], attrs: AttrTable) -> None:
     }
     for name in kinds:
         for prefix, edges in by_prefix.items():
-            known = [edge for edge in edges if name != EDGES or name in edge.attrs]
+            known = [edge for edge in edges if name != EDGES_ATTRIBUTE or name in edge.attrs]
             entries = ", ".join(str(edge.attrs.get(name, "{}")) for edge in known)
             op.set_attr(name.replace("sdy.", f"sdy.{prefix}_"), attrs.parse(f"[{entries}]"))
 

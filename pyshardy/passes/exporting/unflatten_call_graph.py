@@ -10,7 +10,7 @@ from collections.abc import Hashable
 
 from pyshardy.ir.functions import calls, functions, is_declaration
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import Meshes, all_arg_shardings, all_result_shardings
+from pyshardy.ir.shardings import ModuleMeshes, all_arg_shardings, all_result_shardings
 from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable, original_name
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
@@ -53,7 +53,7 @@ def _short_key(function: Op) -> Hashable:
     return original_name(function), function.attrs.get(_MANUAL_AXES)
 
 
-def _full_key(function: Op, meshes: Meshes) -> Hashable:
+def _full_key(function: Op, meshes: ModuleMeshes) -> Hashable:
     return _short_key(function), all_arg_shardings(function, meshes), all_result_shardings(function, meshes)
 
 

@@ -26,7 +26,7 @@ from pyshardy.ir.functions import (
 )
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.shardings import Meshes, block_arg_shardings, set_block_arg_shardings
+from pyshardy.ir.shardings import ModuleMeshes, block_arg_shardings, set_block_arg_shardings
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
@@ -67,7 +67,7 @@ def _update_function(function: Op, shorter: _Shorter) -> None:
 class _Shorter:
     """Shortens shardings until they divide the dimensions of their values; caches results by sharding and shape."""
 
-    def __init__(self, meshes: Meshes) -> None:
+    def __init__(self, meshes: ModuleMeshes) -> None:
         self._meshes = meshes
         self._known: dict[tuple[TensorSharding, tuple[int, ...]], TensorSharding] = {}
 

@@ -9,11 +9,11 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, set_result_sharding
 from pyshardy.ir.hlo_attributes import (
-    BARRIER,
-    CONSTRAINT,
+    BARRIER_TARGET,
+    CONSTRAINT_TARGET,
     FUNC_RESULT,
-    GROUP,
     GROUP_ID,
+    GROUP_TARGET,
     custom_calls,
     frontend_attribute,
 )
@@ -39,14 +39,14 @@ class ImportCustomCalls(Pass):
         for call in custom_calls(op, FUNC_RESULT):
             _check_types(call)
             _import_result(call)
-        for call in custom_calls(op, CONSTRAINT):
+        for call in custom_calls(op, CONSTRAINT_TARGET):
             _check_types(call)
             _import_constraint(call)
-        for call in custom_calls(op, GROUP):
+        for call in custom_calls(op, GROUP_TARGET):
             _check_types(call, result_count=0)
             group = Op("sdy.sharding_group", call.operands, (), {"group_id": _number(call, GROUP_ID)})
             _replace(call, group)
-        for call in custom_calls(op, BARRIER):
+        for call in custom_calls(op, BARRIER_TARGET):
             _check_types(call)
             types = [result.type for result in call.results]
             _replace(call, Op("sdy.propagation_barrier", call.operands, types, {"allowed_direction": _direction(call)}))

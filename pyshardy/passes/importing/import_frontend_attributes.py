@@ -14,22 +14,20 @@ from pyshardy.ir.attribute_text import read_attribute
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.codecs import LISTS
 from pyshardy.ir.diagnostics import PassError
-from pyshardy.ir.functions import RULE as SDY_RULE
-from pyshardy.ir.functions import SHARDING as SDY_SHARDING
-from pyshardy.ir.functions import change_border_attrs, functions, is_declaration, signature
+from pyshardy.ir.functions import RULE, SHARDING, change_border_attrs, functions, is_declaration, signature
 from pyshardy.ir.hlo_attributes import (
     FRONTEND_ATTRIBUTES,
+    FRONTEND_RULE,
+    FRONTEND_SHARDING,
     HLO_SHARDING,
     MESHES,
-    RULE,
-    SHARDING,
     frontend_attribute,
     keeps_sharding,
     with_frontend_attribute,
 )
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
-from pyshardy.ir.shardings import Meshes, check_shardings
+from pyshardy.ir.shardings import ModuleMeshes, check_shardings
 from pyshardy.ir.strings import check_names, is_utf8, shown
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
@@ -89,35 +87,35 @@ def _import_meshes(root: Op, text: str, context: PassContext) -> None:
 
 def _import_entry(function: Op, has_meshes: bool, entry: Attributes) -> Attributes:
     """The attributes of an argument or result, with the frontend attributes imported."""
-    text = frontend_attribute(entry, SHARDING)
+    text = frontend_attribute(entry, FRONTEND_SHARDING)
     if text is not None:
-        entry = entry.with_value(SDY_SHARDING, _read(function, SHARDING, text, parse_sharding))
-        entry = with_frontend_attribute(entry, SHARDING, None)
+        entry = entry.with_value(SHARDING, _read(function, FRONTEND_SHARDING, text, parse_sharding))
+        entry = with_frontend_attribute(entry, FRONTEND_SHARDING, None)
     return entry.without(HLO_SHARDING) if has_meshes or text is not None else entry
 
 
-def _check_borders(function: Op, meshes: Meshes) -> None:
+def _check_borders(function: Op, meshes: ModuleMeshes) -> None:
     for kind, types in zip(LISTS, signature(function)):
         entries = function.attrs.get(kind) or ()
-        for type, sharding in zip(types, [entry.get(SDY_SHARDING) for entry in entries]):
+        for type, sharding in zip(types, [entry.get(SHARDING) for entry in entries]):
             if sharding is not None:
                 check_shardings(function, (sharding,), (type,), meshes)
 
 
-def _import_op(op: Op, has_meshes: bool, meshes: Meshes) -> None:
+def _import_op(op: Op, has_meshes: bool, meshes: ModuleMeshes) -> None:
     attrs = op.attrs
-    rule = frontend_attribute(attrs, RULE)
+    rule = frontend_attribute(attrs, FRONTEND_RULE)
     if rule is not None:
         if op.name != "stablehlo.get_tuple_element":
-            attrs = attrs.with_value(SDY_RULE, _read(op, RULE, rule, parse_rule))
-        attrs = with_frontend_attribute(attrs, RULE, None)
-    text = frontend_attribute(attrs, SHARDING)
+            attrs = attrs.with_value(RULE, _read(op, FRONTEND_RULE, rule, parse_rule))
+        attrs = with_frontend_attribute(attrs, FRONTEND_RULE, None)
+    text = frontend_attribute(attrs, FRONTEND_SHARDING)
     if text is not None:
         if keeps_sharding(op):
-            shardings = _read(op, SHARDING, text, _parse_list)
+            shardings = _read(op, FRONTEND_SHARDING, text, _parse_list)
             check_shardings(op, shardings, [result.type for result in op.results], meshes)
-            attrs = attrs.with_value(SDY_SHARDING, shardings)
-        attrs = with_frontend_attribute(attrs, SHARDING, None)
+            attrs = attrs.with_value(SHARDING, shardings)
+        attrs = with_frontend_attribute(attrs, FRONTEND_SHARDING, None)
     op.attrs = attrs.without(HLO_SHARDING) if has_meshes or text is not None else attrs
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, is_declaration
 from pyshardy.ir.nodes import Op, clone_region_into
-from pyshardy.ir.shardings import Meshes, all_arg_shardings
+from pyshardy.ir.shardings import ModuleMeshes, all_arg_shardings
 from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, original_name
 from pyshardy.passes.base import Pass
 from pyshardy.passes.importing.add_data_flow_edges import add_data_flow_edges
@@ -57,7 +57,7 @@ def import_func_calls(root: Op, context: PassContext) -> None:
         symbols.erase(name)
 
 
-def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) -> Op:
+def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: ModuleMeshes) -> Op:
     """Replace the call by a named computation, which takes over the callee's body or a copy of it."""
     computation = Op(
         _COMPUTATION,
@@ -79,7 +79,7 @@ def _replace_call(call: Op, function: Op, earlier: Op | None, meshes: Meshes) ->
     return computation
 
 
-def _attributes(call: Op, function: Op, earlier: Op | None, meshes: Meshes) -> dict[str, Any]:
+def _attributes(call: Op, function: Op, earlier: Op | None, meshes: ModuleMeshes) -> dict[str, Any]:
     attrs = {name: attr for name, attr in call.attrs.items() if name not in _CALL_ATTRIBUTES}
     attrs["name"] = original_name(function)
     if "execution_thread" in function.attrs:

@@ -18,7 +18,7 @@ from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, functions, is_declaration, return_op
 from pyshardy.ir.hlo_attributes import (
-    CONSTRAINT,
+    CONSTRAINT_TARGET,
     FULL_TO_SHARD,
     GROUP_ID,
     HLO_SHARDING,
@@ -36,7 +36,7 @@ from pyshardy.transforms.context import PassContext
 
 _UNSPECIFIED = re.compile(r"unspecified_dims=\[([\d,\s]*)\]")
 _EMPTY = Mesh([])
-_MAY_OPEN_DIMS = (CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL)
+_MAY_OPEN_DIMS = (CONSTRAINT_TARGET, FULL_TO_SHARD, SHARD_TO_FULL)
 
 
 class ImportHloShardings(Pass):
@@ -190,7 +190,7 @@ class _Importer:
             found = found * len(types)
         if len(types) != len(found):
             raise InvalidShardingError("counting shardings", got=f"{len(found)}", needed=f"{len(types)}, one per value")
-        is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT
+        is_constraint = site.is_on_op and target_of(site.op) == CONSTRAINT_TARGET
         shardings = [self._convert(one, type, is_constraint) for one, type in zip(found, types)]
         if site.open_dims_call is None:
             return shardings
@@ -235,8 +235,8 @@ def _import_group(site: _AnnotatedPlace, found: tuple[HloSharding, ...]) -> None
     groups = [one.group for one in found if one.group is not None]
     if not groups:
         return
-    if not site.is_on_op or target_of(site.op) != CONSTRAINT:
-        needed = f"it only in the sharding of a @{CONSTRAINT}"
+    if not site.is_on_op or target_of(site.op) != CONSTRAINT_TARGET:
+        needed = f"it only in the sharding of a @{CONSTRAINT_TARGET}"
         raise InvalidShardingError("grouping tensors", got="shard_as or shard_like in its sharding", needed=needed)
     site.attrs = with_frontend_attribute(site.attrs, GROUP_ID, f"{groups[0]} : i64")
 

@@ -13,7 +13,7 @@ from pyshardy.ir.codecs import parse_names
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING, arg_sharding, function_of_argument
 from pyshardy.ir.hlo_attributes import (
-    CONSTRAINT,
+    CONSTRAINT_TARGET,
     GLOBAL_TO_LOCAL,
     IN_SHARDINGS,
     LOCAL_TO_GLOBAL,
@@ -140,19 +140,19 @@ def global_operand(entry: Op, index: int) -> tuple[Value, TensorSharding]:
         PassError: There is neither a constraint nor the sharding of an argument.
     """
     value = entry.operands[index]
-    constraint = defining_call(value, CONSTRAINT)
+    constraint = defining_call(value, CONSTRAINT_TARGET)
     if constraint is not None and SHARDING in constraint.attrs:
         return constraint.operands[0], constraint.attrs[SHARDING][0]
     function = function_of_argument(value)
     known = None if function is None else arg_sharding(function, value.index)
     if known is None:
-        raise PassError(entry, f"has operand {index} without a sharding, and needs a @{CONSTRAINT} before it")
+        raise PassError(entry, f"has operand {index} without a sharding, and needs a @{CONSTRAINT_TARGET} before it")
     return value, known
 
 
 def erase_entry(entry: Op) -> None:
     """Remove an unused entry and the constraints before it that nothing else uses."""
-    constraints = [defining_call(value, CONSTRAINT) for value in dict.fromkeys(entry.operands)]
+    constraints = [defining_call(value, CONSTRAINT_TARGET) for value in dict.fromkeys(entry.operands)]
     entry.erase()
     for constraint in dict.fromkeys(constraints):
         if constraint is not None and not constraint.has_uses():

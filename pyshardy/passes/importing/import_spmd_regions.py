@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import SHARDING
-from pyshardy.ir.hlo_attributes import CONSTRAINT, FULL_TO_SHARD, SHARD_TO_FULL, custom_calls, defining_call, target_of
+from pyshardy.ir.hlo_attributes import (
+    CONSTRAINT_TARGET,
+    FULL_TO_SHARD,
+    SHARD_TO_FULL,
+    custom_calls,
+    defining_call,
+    target_of,
+)
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.purity import is_pure
@@ -145,10 +152,10 @@ def _manual_axes(region: _Region) -> tuple[str, ...]:
     """The axes that are manual inside a region but not around it."""
     if region.entries:
         inside: Op | None = region.entries[0]
-        outside = defining_call(region.entries[0].operands[0], CONSTRAINT)
+        outside = defining_call(region.entries[0].operands[0], CONSTRAINT_TARGET)
     else:
         outside = region.exits[0]
-        inside = defining_call(outside.operands[0], CONSTRAINT)
+        inside = defining_call(outside.operands[0], CONSTRAINT_TARGET)
     around = manual_axes(outside)
     return tuple(name for name in manual_axes(inside) if name not in around)
 

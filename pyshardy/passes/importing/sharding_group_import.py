@@ -8,12 +8,12 @@ from __future__ import annotations
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import calls
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.numbering import GROUP
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.symbols import pre_order
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 
-GROUP = "sdy.sharding_group"
 _MANUAL = "sdy.manual_computation"
 
 

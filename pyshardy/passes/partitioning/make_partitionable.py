@@ -8,16 +8,16 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
 from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.text import format_bytes
 from pyshardy.ir.dataflow import is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import RULE, SHARDING
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in, ops_named
-from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
+from pyshardy.ir.shardings import ModuleMeshes, get_sharding, get_shardings, set_sharding
 from pyshardy.ir.strings import string_value
 from pyshardy.passes.base import Anchor, Pass
-from pyshardy.report.summary import format_bytes
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
@@ -172,7 +172,7 @@ def _is_border(op: Op) -> bool:
     return op.is_terminator or op.name == "func.call" or is_data_flow_op(op)
 
 
-def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
+def _keep_whole_at_device(reshard: Op, meshes: ModuleMeshes) -> None:
     """Keep a reshard to or from a single device from being merged with the gather before or the slice after it."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     if (
@@ -188,7 +188,7 @@ def _keep_whole_at_device(reshard: Op, meshes: Meshes) -> None:
         reshard.result.replace_other_uses(same)
 
 
-def _move_partial_results_to_operand_mesh(op: Op, meshes: Meshes) -> None:
+def _move_partial_results_to_operand_mesh(op: Op, meshes: ModuleMeshes) -> None:
     """Move partial results and their all-reduces to the mesh of the operands if only the device order differs."""
     refs = [found.mesh for found in map(get_sharding, op.operands) if found is not None and _is_sharded(found, meshes)]
     for result in op.results:
@@ -204,11 +204,11 @@ def _move_partial_results_to_operand_mesh(op: Op, meshes: Meshes) -> None:
                 user.set_attr("out_sharding", user.attrs["out_sharding"].with_mesh(refs[0]))
 
 
-def _has_sharded(op: Op, meshes: Meshes) -> bool:
+def _has_sharded(op: Op, meshes: ModuleMeshes) -> bool:
     return any(_is_sharded(found, meshes) for found in get_shardings((*op.operands, *op.results)))
 
 
-def _is_sharded(sharding: TensorSharding | None, meshes: Meshes) -> bool:
+def _is_sharded(sharding: TensorSharding | None, meshes: ModuleMeshes) -> bool:
     return sharding is not None and not sharding.is_fully_replicated and not mesh_of(sharding, meshes).is_single_device
 
 
@@ -228,13 +228,13 @@ def _shardings_around(op: Op) -> list[TensorSharding | None]:
     return get_shardings((*op.operands, *op.results))
 
 
-def _is_on_one_mesh(op: Op, meshes: Meshes) -> bool:
+def _is_on_one_mesh(op: Op, meshes: ModuleMeshes) -> bool:
     """Whether all sharded operands and results of an op are on meshes with the same axes."""
     found = _shardings_around(op)
     return len({mesh_of(one, meshes).axes for one in found if one is not None and _is_sharded(one, meshes)}) <= 1
 
 
-def _align(op: Op, meshes: Meshes) -> None:
+def _align(op: Op, meshes: ModuleMeshes) -> None:
     """Reshard all operands and results of an op like the one with the most shards."""
     shardings = [get_sharding(value) for value in (*op.operands, *op.results)]
     common = most_split(shardings, meshes)
@@ -242,7 +242,7 @@ def _align(op: Op, meshes: Meshes) -> None:
     reshard_around(op, [None if is_equivalent(common, found) else common for found in shardings])
 
 
-def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
+def _replicate(op: Op, meshes: ModuleMeshes) -> Iterator[int]:
     """Replicate all sharded operands and results of an op; yield the additional bytes per device of each."""
     targets: list[TensorSharding | None] = []
     for value in (*op.operands, *op.results):
@@ -255,7 +255,7 @@ def _replicate(op: Op, meshes: Meshes) -> Iterator[int]:
     reshard_around(op, targets)
 
 
-def _extra_bytes(value: Value, sharding: TensorSharding, meshes: Meshes) -> int:
+def _extra_bytes(value: Value, sharding: TensorSharding, meshes: ModuleMeshes) -> int:
     shape = value.type.shape
     if shape is None or not value.type.is_static:
         return 0

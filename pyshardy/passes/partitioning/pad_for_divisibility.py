@@ -5,10 +5,18 @@ Source: docs/semantics/partitioner.md#padding
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Final, cast
+
+from pyshardy.core.intern import register_cache
 from pyshardy.ir.functions import functions
-from pyshardy.ir.op import Op
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.shardings import HOLD_OTHERWISE
 from pyshardy.ir.walk import walk
 from pyshardy.passes.base import Pass
+from pyshardy.rules.ops import OPS
+from pyshardy.rules.traits import PAD_IF_OPERANDS, PAD_LIKE_ANY, load_function
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.padding.control import (
     check_agreement,
@@ -17,7 +25,6 @@ from pyshardy.transforms.padding.control import (
     pad_signature,
 )
 from pyshardy.transforms.padding.padder import Padder
-from pyshardy.transforms.padding.table import ALWAYS, handler_of, is_converted
 
 
 class PadForDivisibility(Pass):
@@ -45,3 +52,38 @@ def _pad(op: Op, padder: Padder) -> None:
         check_operands(op, padder)
     if not op.is_terminator and (op.name in ALWAYS or padder.concerns(op)):
         handler_of(op.name)(op, padder)
+
+
+Handler = Callable[[Op, Padder], None]
+
+ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
+"""Ops to handle even if nothing around them is padded, because of their shardings or their padding value."""
+
+
+def _entry_of(name: str) -> str:
+    traits = OPS.get(name)
+    if traits is not None and traits.pad is not None:
+        return traits.pad
+    return PAD_LIKE_ANY if name.startswith("stablehlo.") else PAD_IF_OPERANDS
+
+
+def is_converted(name: str) -> bool:
+    """Whether ops of a name are padded wherever their shardings need it, not only if their operands are padded.
+
+    >>> [is_converted(name) for name in ("stablehlo.add", "sdy.all_slice", "func.call", "sdy.reshard", "chlo.erf")]
+    [True, True, False, False, False]
+    """
+    return name.startswith("stablehlo.") or not _entry_of(name).startswith("control:")
+
+
+@cache
+def handler_of(name: str) -> Handler:
+    """The function that pads ops of a name.
+
+    >>> [handler_of(f"stablehlo.{name}").__name__ for name in ("slice", "add")], handler_of("chlo.erf").__name__
+    (['pad_slice', 'pad_any'], 'pad_carried')
+    """
+    return cast(Handler, load_function("pad", _entry_of(name)))
+
+
+register_cache(handler_of.cache_clear)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyshardy.ir.blocks import Block, Region, Value
+from pyshardy.ir.captured import add_captured, drop_captured
 from pyshardy.ir.functions import CALL, SHARDING, functions, is_declaration, main_function
 from pyshardy.ir.op import TERMINATORS, Op
 from pyshardy.ir.op_lists import ops_named
@@ -11,7 +12,6 @@ from pyshardy.ir.symbols import SymbolTable, calls_in_post_order, post_order
 from pyshardy.passes.base import Pass
 from pyshardy.rules.properties import CONTROL_FLOW
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.xla.captured import add_captured, drop_captured
 from pyshardy.transforms.xla.forgotten_lines import LineRecaller, has_forgotten
 from pyshardy.transforms.xla.layouts import has_default_layout
 from pyshardy.transforms.xla.loops import without_invariants

@@ -7,18 +7,18 @@ from typing import Any
 from pyshardy.explain.conflicts import mismatch_text, mismatches
 from pyshardy.explain.why import Why
 from pyshardy.report.page.linked import linked_why
-from pyshardy.report.page.material import Material
+from pyshardy.report.page.material import PageInput
 from pyshardy.report.page.overview import collectives, overview, ports
 from pyshardy.report.page.program import ops_table, values_table
 from pyshardy.report.page.stories import Stories
 from pyshardy.report.page.tables import Tables
 from pyshardy.report.page.tree import tree
 
-VERSION = 1
+PAGE_VERSION = 1
 """The version of the data. It grows when a key is removed or changes its meaning."""
 
 
-def describe(material: Material) -> dict[str, Any]:
+def describe(material: PageInput) -> dict[str, Any]:
     """The data of a page; numbers in it refer to the tables `texts`, `axes`, `shardings` and `tensors`.
 
     Equal results give equal data.
@@ -32,7 +32,7 @@ def describe(material: Material) -> dict[str, Any]:
     values = values_table(material, tables)
     summary = material.summary
     found = {
-        "version": VERSION,
+        "version": PAGE_VERSION,
         "overview": overview(material),
         "ops": ops_table(material, tables),
         "values": values,

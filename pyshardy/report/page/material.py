@@ -14,7 +14,7 @@ from pyshardy.report.summary import Summary
 
 
 @dataclass(frozen=True)
-class Material:
+class PageInput:
     """A result as the input of a page.
 
     Attributes:

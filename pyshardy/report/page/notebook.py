@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.arguments import argument_category
 from pyshardy.costing.traffic import Traffic
 from pyshardy.report.page.render import environment
 from pyshardy.report.printing import Page, html
-from pyshardy.report.summary import Summary, TensorRow, format_bytes
+from pyshardy.report.summary import Summary, TensorRow
 
 COLOURS = ("#2a8fd0", "#e0701c", "#1fa67f", "#c973a6", "#d99a1c", "#6b7fd0", "#a58a2a", "#8a9099")
 """Colours of mesh axes, visible on white and black, and distinguishable for the colour-blind."""

@@ -9,11 +9,11 @@ from pyshardy.core.folding import fold
 from pyshardy.costing.arguments import argument_category
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.report.diagnosis import Diagnosis, worth_text
-from pyshardy.report.page.material import Material
+from pyshardy.report.page.material import PageInput
 from pyshardy.report.summary import Summary, TensorRow, mesh_to_json
 
 
-def overview(material: Material) -> dict[str, Any]:
+def overview(material: PageInput) -> dict[str, Any]:
     """Totals of a result."""
     summary, traffic = material.summary, material.traffic
     memory = material.memory

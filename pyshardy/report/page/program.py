@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.explain.names import Names, short_scope
+from pyshardy.explain.names import Names, short_label
 from pyshardy.propagation.lists import Lists
 from pyshardy.propagation.program import NO_VALUE
-from pyshardy.report.page.material import Material
+from pyshardy.report.page.material import PageInput
 from pyshardy.report.page.tables import Tables
 from pyshardy.source.places import short_path
 
@@ -20,7 +20,7 @@ HIDDEN = frozenset(
 """Ops that are not part of the user's program."""
 
 
-def hidden_ops(material: Material) -> list[int]:
+def hidden_ops(material: PageInput) -> list[int]:
     """The ops that lists and searches omit."""
     subject = material.why.subject
     program = subject.program
@@ -28,7 +28,7 @@ def hidden_ops(material: Material) -> list[int]:
     return [op for op in range(subject.op_count) if kinds[program.kind_of[op]] or op in subject.erased]
 
 
-def ops_table(material: Material, tables: Tables) -> dict[str, Any]:
+def ops_table(material: PageInput, tables: Tables) -> dict[str, Any]:
     """All ops: kind, name, scope, place, operands and results, each as a column."""
     subject, names = material.why.subject, Names(material.why.subject)
     program = subject.program
@@ -36,7 +36,7 @@ def ops_table(material: Material, tables: Tables) -> dict[str, Any]:
     columns: dict[str, list[int]] = {name: [] for name in ("short", "text", "scope", "file", "line")}
     for op in range(subject.op_count):
         label = subject.labels[op]
-        columns["short"].append(tables.text(short_scope(label)))
+        columns["short"].append(tables.text(short_label(label)))
         columns["text"].append(tables.text(names.op(op)))
         columns["scope"].append(tables.text(label.scope or ""))
         columns["file"].append(tables.text(short_path(label.file) if label.file else ""))
@@ -56,7 +56,7 @@ def _flat(lists: Lists) -> list[list[int]]:
     return [[after - before for before, after in zip(starts, starts[1:])], list(lists.numbers)]
 
 
-def values_table(material: Material, tables: Tables) -> dict[str, Any]:
+def values_table(material: PageInput, tables: Tables) -> dict[str, Any]:
     """All values: tensor, name, defining op, and sharding holder, each as a column.
 
     `holder` is -1 if there is no explanation per dimension.

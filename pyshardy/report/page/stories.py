@@ -7,7 +7,7 @@ from typing import Any
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.explain.history import GIVEN, MANUAL, AxisPlacement, Chain, Link
+from pyshardy.explain.history import GIVEN_STEP, MANUAL_STEP, AxisPlacement, Chain, Link
 from pyshardy.explain.lost import all_reasons
 from pyshardy.explain.origins import origin_of
 from pyshardy.explain.why import Why
@@ -71,11 +71,11 @@ class Stories:
     def _given(self, value: int, one: AxisPlacement, mesh: Mesh) -> list[int]:
         """Value, dimension, axis, whether it is manual, whether the annotation is on the value itself, sentence."""
         why = self._why
-        is_manual = one.step == MANUAL
+        is_manual = one.step == MANUAL_STEP
         origin = origin_of(Chain(one.axis, value, one.dim, is_manual, ()), why.subject, why.names)
         sentence = self.sentence(origin.text(why.names))
         is_own = origin.kind.value in _OWN
-        assert is_manual or one.step == GIVEN
+        assert is_manual or one.step == GIVEN_STEP
         return [value, one.dim, self._tables.axis(one.axis, mesh), int(is_manual), int(is_own), *sentence]
 
     def _move(self, value: int, one: AxisPlacement, mesh: Mesh) -> list[int] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from pyshardy.core.folding import fold
 from pyshardy.core.scopes import user_scopes
 from pyshardy.explain.subject import Label
-from pyshardy.report.page.material import Material
+from pyshardy.report.page.material import PageInput
 from pyshardy.report.page.program import hidden_ops
 from pyshardy.report.page.tables import Tables
 
@@ -42,7 +42,7 @@ class _Node:
         return tuple((key, node.shape) for key, node in self.below.items())
 
 
-def tree(material: Material, tables: Tables, tensors: Sequence[int]) -> list[Any]:
+def tree(material: PageInput, tables: Tables, tensors: Sequence[int]) -> list[Any]:
     """The top nodes.
 
     Args:

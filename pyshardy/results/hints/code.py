@@ -13,7 +13,6 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.explain.collective_causes import Cause
-from pyshardy.explain.names import CONSTRAINT
 from pyshardy.explain.subject import Subject
 from pyshardy.explain.why import Why
 from pyshardy.ir.attrs import AttrTable
@@ -21,6 +20,7 @@ from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.rules.rule import FactorKind
 from pyshardy.source.places import SourcePlace, format_place, is_library
 from pyshardy.transforms.code_changes import (
@@ -42,7 +42,7 @@ _KERNELS = frozenset(
 _MANUAL = "sdy.manual_computation"
 _ROWS_AND_HEADS = 4
 """From this rank on, the first two dimensions of an unknown kernel are tried, as for attention; else the first."""
-Change = Callable[[Op, AttrTable], None]
+CodeChange = Callable[[Op, AttrTable], None]
 
 
 class _Code(NamedTuple):
@@ -83,7 +83,7 @@ class CodeEdit:
     text: str
     place: SourcePlace
     codes: tuple[_Code, ...]
-    change: Change = field(compare=False)
+    change: CodeChange = field(compare=False)
     condition: str = ""
     patch = ""
 

@@ -18,11 +18,12 @@ from pyshardy.ir.locations import scope_of, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.source_values import SourceValue, constrained, source_values
+from pyshardy.ir.traffic import traffic_by_compiler
 from pyshardy.report.replications import Replication
 from pyshardy.report.specs import format_sharding, sharding_to_json
 from pyshardy.reshard.detours import detours
 from pyshardy.results.compiled import replications_of
-from pyshardy.results.partition import Partition, traffic_by_compiler
+from pyshardy.results.program_result import PerDevice
 from pyshardy.source.places import format_place, user_place
 
 _CONSTRAINT = "sdy.sharding_constraint"
@@ -92,7 +93,7 @@ class _Try(NamedTuple):
     constraints: tuple[tuple[str, TensorSharding], ...]
 
 
-def remedies(part: Partition, most: int = 3) -> tuple[Remedy, ...]:
+def remedies(part: PerDevice, most: int = 3) -> tuple[Remedy, ...]:
     """For each of the largest tensors that a compiler replicates, the constraints that avoid it best.
 
     One remedy may be for several tensors: where it leaves none that is replicated, no other is looked for.
@@ -127,7 +128,7 @@ def _price(remedy: Remedy) -> float:
     return remedy.sent_bytes[1] * (1 if len(remedy.constraints) == 1 else _WORDS)
 
 
-def _tried(part: Partition, replication: Replication, one: _Try) -> Remedy | None:
+def _tried(part: PerDevice, replication: Replication, one: _Try) -> Remedy | None:
     """What the compiler makes of a program with constraints; None if it refuses it."""
     compiler = part.propagate_options.compiler
     assert compiler

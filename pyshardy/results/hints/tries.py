@@ -9,7 +9,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.results.edit import edited_result
 from pyshardy.results.edit_base import EditState
 from pyshardy.results.hints.edits import AnnotationEdit, AnyEdit, Trial, is_better, work_of
-from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.program_result import PerDevice
 from pyshardy.results.sharded_program import shard
 
 
@@ -26,12 +26,12 @@ class Tries:
         partitioned: How often a program was partitioned.
     """
 
-    def __init__(self, before: Partition) -> None:
+    def __init__(self, before: PerDevice) -> None:
         self.before = before
         self.now = _trial(before)
         self.partitioned = 0
         self._edits: dict[AnyEdit, Trial | None] = {}
-        self._states: dict[Hashable, Trial | None] = {_key(before.sharded.editing): None}
+        self._states: dict[Hashable, Trial | None] = {_key(before.editing): None}
 
     def __call__(self, edit: AnyEdit) -> Trial | None:
         """The cost with an annotation; None if that is no better, or if the program cannot be partitioned with it."""
@@ -44,7 +44,7 @@ class Tries:
             if not isinstance(edit, AnnotationEdit):
                 self.partitioned += 1
                 sharded, root = shard(edit.apply(self.before.before), self.before.sharded.options)
-                return self._better(finish_partition(sharded, self.before.options, root))
+                return self._better(self.before.remade(sharded, root))
             edited = edited_result(self.before, [(edit.kind, index, edit.sharding) for index in edit.indices])
             key = edit if edited.state is None else _key(edited.state)
             if key not in self._states:
@@ -55,12 +55,12 @@ class Tries:
             return None
         return self._states[key]
 
-    def _better(self, found: Partition) -> Trial | None:
+    def _better(self, found: PerDevice) -> Trial | None:
         sent, work = found.traffic.sent_bytes_per_device, work_of(found.module.root)
         return _trial(found) if is_better(sent, work, self.now) else None
 
 
-def _trial(found: Partition) -> Trial:
+def _trial(found: PerDevice) -> Trial:
     work = work_of(found.module.root)
     return Trial(found.traffic.sent_bytes_per_device, found.bytes_per_device, work, found.inputs, found.outputs)
 

@@ -19,13 +19,13 @@ from pyshardy.results.hints.edits import is_forward_sum, ways_for
 from pyshardy.results.hints.tries import Tries
 
 if TYPE_CHECKING:
-    from pyshardy.results.partition import Partition
+    from pyshardy.results.program_result import PerDevice
 
 _MOST_CHANGES = 3
 """The most reshapes to stride, and constraints of values of one conflict to leave out."""
 
 
-def hints(part: Partition, most: int = 3) -> tuple[CollectiveStory, ...]:
+def hints(part: PerDevice, most: int = 3) -> tuple[CollectiveStory, ...]:
     """The collectives that send most and can be avoided, each with a hint.
 
     Args:
@@ -47,7 +47,7 @@ def hints(part: Partition, most: int = 3) -> tuple[CollectiveStory, ...]:
     return tuple(told.values())
 
 
-def _of_shapes(part: Partition, one: ExplainedCollectives, constraints: Iterable[CodeEdit]) -> Iterator[CodeEdit]:
+def _of_shapes(part: PerDevice, one: ExplainedCollectives, constraints: Iterable[CodeEdit]) -> Iterator[CodeEdit]:
     """The constraints of values that have the shape of a value of a conflict."""
     shapes = part.why.subject.program.shapes
     values = {value for cause in one.causes for value in (cause.operand, *(place[0] for place in cause.places))}
@@ -56,7 +56,7 @@ def _of_shapes(part: Partition, one: ExplainedCollectives, constraints: Iterable
     return (edit for edit in constraints if edit.codes[0].shapes[0] in wanted)
 
 
-def _largest(part: Partition, most: int) -> list[tuple[ExplainedCollectives, list[CodeEdit]]]:
+def _largest(part: PerDevice, most: int) -> list[tuple[ExplainedCollectives, list[CodeEdit]]]:
     """The collectives that something may avoid, one of each reason, with the code that is about it alone."""
     found = part.explained_collectives
     mesh = next(((name, mesh) for name, mesh in part.meshes.items() if mesh.axes), None)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.searching.autopartition.pricing import Quick
-from pyshardy.searching.autopartition.space import Dims
 
 LEAST_GAIN: Final = 0.005
 """The share by which constraints must shorten a step; fewer lines are easier to read than slightly faster ones."""

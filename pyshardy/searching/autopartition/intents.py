@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.searching.autopartition.constraints import ConstrainableValue
 from pyshardy.searching.autopartition.moves import batch_classes, weights
 from pyshardy.searching.autopartition.roles import handed_class, split_classes, width_class
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 
 Axes = Mapping[int, tuple[str, ...]]
 """The axes of classes, by their numbers."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space, with_dims
+from pyshardy.core.axes import Dims
+from pyshardy.searching.autopartition.space import Assignment, Space, with_dims
 
 _MOST_PLACES: Final = 3
 _SHARE: Final = 0.25

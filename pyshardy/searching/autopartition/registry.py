@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import PartitionSpec, axis_text
 from pyshardy.core.text import named_type
@@ -18,8 +19,9 @@ from pyshardy.errors import UsageError
 from pyshardy.searching.autopartition.explore import Explorer, Limits, Watch
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import InputFact, Problem
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space, are_equal_shards
-from pyshardy.searching.autopartition.values import DOING, ValueFact, Values
+from pyshardy.searching.autopartition.space import Assignment, Space, are_equal_shards
+from pyshardy.searching.autopartition.values import DOING, Values
+from pyshardy.source.values import ValueFact
 
 AxesPerDim = PartitionSpec | Iterable[str | Iterable[str] | None]
 """Per dimension of a tensor the names of its mesh axes, major to minor: a `PartitionSpec`, or lists of names."""

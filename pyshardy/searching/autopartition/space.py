@@ -15,6 +15,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.core.alike import common, general
+from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.ties import head_of, ties_of
@@ -22,8 +23,6 @@ from pyshardy.searching.autopartition.uses import DimUnion, is_updated_alone, us
 
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
 
-Dims = tuple[tuple[str, ...], ...]
-"""Per dimension the names of its mesh axes, major to minor."""
 Assignment = tuple[Dims, ...]
 """Per group the axes of its inputs."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Final
@@ -13,60 +12,12 @@ from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.pricing import Pricer, Quick
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Assignment, Space
+from pyshardy.source.values import ValueFact
 
 DOING: Final = "reading the annotations of a partitioner"
 _MOST_PRICERS: Final = 8
 _MOST_NAMES: Final = 4
 _WITHOUT_LINES: Final = "intermediate values are named by lines of Python: load a function, or MLIR with its locations"
-
-
-@dataclass(frozen=True, slots=True)
-class ValueFact:
-    """An intermediate value, which a line of the source computes.
-
-    Attributes:
-        name: In words, such as "`x` of `block`".
-        place: The line, such as "model.py:12".
-        columns: The columns of the expression in its lines: its first, and the one after its last, from 0.
-        shape: Sizes of its dimensions.
-        element: MLIR's text of the element type.
-        bytes: Its size as a whole.
-        count: How many values the line computes, such as one of every layer.
-    """
-
-    name: str
-    place: str
-    columns: tuple[int, int]
-    shape: tuple[int, ...]
-    element: str
-    bytes: int
-    count: int
-
-    @property
-    def key(self) -> str:
-        """The name that no other value has: "`x` of `block` at model.py:12:8-20"."""
-        return unique_name(self.name, self.place, self.columns)
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """All that it may be called by."""
-        file = self.place.replace("\\", "/").rsplit("/", 1)[-1]
-        places = (self.place, file)
-        return frozenset((self.name, self.key, *places, *(f"{self.name} at {place}" for place in places)))
-
-
-def unique_name(name: str, place: str, columns: tuple[int, int]) -> str:
-    """The name of an intermediate value that no other value has.
-
-    Args:
-        name: The value, in words.
-        place: The line.
-        columns: The columns of the expression.
-
-    >>> unique_name("`x` of `block`", "model.py:12", (8, 20))
-    '`x` of `block` at model.py:12:8-20'
-    """
-    return f"{name} at {place}:{columns[0]}-{columns[1]}"
 
 
 class Values:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pyshardy.api.partition import partition
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import THE_PLAN, CompiledRow, PlanRow
+from pyshardy.results.partition import partition_of
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.constraining import ConstrainedAssignment
 from pyshardy.searching.planning.options import SearchOptions, rank
@@ -80,7 +81,7 @@ def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:
     """The cost of the program that the compiler makes of a plan, and who spoke."""
     row = CompiledRow(rival.row.name, 0.0, 0.0, False, 0, rival.row.seconds, rival.row.sent_bytes)
     try:
-        part = partition(rival.module, compiler=options.compiler)
+        part = partition_of(rival.module, PropagateOptions(compiler=options.compiler))
         found = options.cost(part)
     except ShardyError as error:
         return replace(row, refusal=error.got or str(error)), ""

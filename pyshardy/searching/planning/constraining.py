@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
@@ -22,7 +23,7 @@ from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunc
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.program.search_program import short_program

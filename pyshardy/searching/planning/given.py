@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.annotate import annotate_ports
@@ -14,7 +15,7 @@ from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.results.sharded_program import shard
-from pyshardy.searching.autopartition.space import Assignment, Dims
+from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
 from pyshardy.searching.planning.options import SearchOptions, rank
 from pyshardy.searching.planning.ports import Placed, port_specs

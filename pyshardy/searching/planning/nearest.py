@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
-from pyshardy.report.constraints import value_text
 from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.plan import PlanRow
 from pyshardy.report.rules import without_end
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.registry import Answer
-from pyshardy.searching.autopartition.space import Dims, Space
+from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.planning.options import rank
 from pyshardy.searching.planning.state import SearchState
+from pyshardy.source.values import value_text
 
 
 class NamedAnswer(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from pyshardy.api.cost import cost
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import CompiledRow, PlanRow
-from pyshardy.results.cost import Cost
+from pyshardy.results.cost import Cost, cost_of
+from pyshardy.results.partition import Partition, partition_of
 from pyshardy.searching.autopartition.constraints import LEAST_GAIN
 from pyshardy.searching.autopartition.registry import AxesPerDim
 
@@ -55,13 +55,14 @@ class SearchOptions:
     forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     whole_below: float = 0.0
 
-    def cost(self, program: Any) -> Cost:
+    def cost(self, program: Module | Partition) -> Cost:
         """The estimate of `pyshardy.cost` for a module or a partitioned program.
 
         Raises:
             ShardyError: The module cannot be partitioned.
         """
-        return cost(program, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives)
+        part = program if isinstance(program, Partition) else partition_of(program, PropagateOptions(compiler=""))
+        return cost_of(part, self.hardware, networks=self.networks, shape=self.shape, collectives=self.collectives)
 
     def row(self, name: str, module: Module) -> PlanRow | None:
         """The estimate of `pyshardy.cost` for a module; None if the module cannot be partitioned."""

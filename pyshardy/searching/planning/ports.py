@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.core.alike import common
+from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import annotate_ports, matching_names, named_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.report.plan import PlanSpec
 from pyshardy.searching.autopartition.registry import AxesPerDim, checked_dims
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.program.search_program import mesh_to_search
 
 _PINNING = "keeping a sharding in a search"

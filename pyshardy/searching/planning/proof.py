@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import permutations, product
 from math import prod
 
+from pyshardy.core.axes import Dims
 from pyshardy.report.plan import PlanRow
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.planning.known import Known
 
 MOST_TRIED = 200

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.reasons import CollectiveChange, PlanReason
 from pyshardy.report.rules import NamedSpec, rules_of, without_end
 from pyshardy.searching.autopartition.moves import put, put_all, take
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.planning.candidates import CollectiveCounts
 from pyshardy.searching.planning.ports import plan_specs
 from pyshardy.searching.planning.state import SearchState

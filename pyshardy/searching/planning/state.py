@@ -10,6 +10,7 @@ from functools import cached_property
 from pyshardy.compilers.plugins import find_plugin
 from pyshardy.compilers.target import find_target
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.annotate import annotate_ports
@@ -19,7 +20,6 @@ from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec
-from pyshardy.report.summary import format_bytes
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.explore import Candidate, Explorer, Limits
 from pyshardy.searching.autopartition.pricing import Quick
@@ -30,7 +30,7 @@ from pyshardy.searching.autopartition.registry import (
     task_of,
 )
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import ValueFact, Values
+from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
@@ -39,8 +39,8 @@ from pyshardy.searching.planning.known import Known
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
-from pyshardy.searching.program.search_problem import problem_of
-from pyshardy.searching.program.search_program import mesh_to_search
+from pyshardy.searching.program.search_program import mesh_to_search, problem_of
+from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
 _FEWER = 4

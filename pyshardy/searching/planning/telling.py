@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pyshardy.core.text import format_bytes
 from pyshardy.errors import UsageError
 from pyshardy.report.nearest import NearestExpert
 from pyshardy.report.plan import THE_PLAN, PlanRow, PlanSpec, PlanSummary
 from pyshardy.report.reasons import PlanReason
-from pyshardy.report.summary import format_bytes
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.advice import advice
 from pyshardy.searching.autopartition.registry import Answer

@@ -14,8 +14,10 @@ from pyshardy.ir.cost_program import CostReader
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, is_donated, main_function, result_attrs, return_op
 from pyshardy.ir.locations import argument_name
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.opspec import OpSpecReader
+from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import FunctionResultPlace, ProgramIndex
 from pyshardy.ir.run_counts import run_counts
@@ -23,6 +25,9 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.source_values import first_values
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.trip_counts import LOOP
+from pyshardy.passes.flow import for_module, sharding_stages
+from pyshardy.passes.pipeline import run_on_root
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
@@ -176,3 +181,23 @@ def _times(root: Op, index: ProgramIndex) -> list[int]:
     names = {op.name for op in index.ops} - _AROUND_OTHERS
     counts = run_counts(root, lambda op: op.name in names, lambda op: 1)
     return [counts[op].times if op in counts else int(op.name == LOOP) for op in index.ops]
+
+
+def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:
+    """The problem of a search: the input of propagation, with the mesh and the hardware.
+
+    Args:
+        module: The program; inputs with a sharding keep it.
+        topology: The chip, and the networks of the mesh axes.
+        collectives: The model of collectives.
+        limit: The bytes of memory that a device may use.
+
+    Raises:
+        UsageError: The program has no mesh, or several.
+        PassError: The module breaks a requirement of propagation.
+    """
+    with module.context, pause_gc():
+        short, families = short_program(module.root)
+        stage = sharding_stages(for_module(PropagateOptions(), short.root))[0]
+        context = run_on_root(module, short.root, stage.passes)
+        return build_problem(module.root, short, families, context.specs, topology, collectives, limit)

@@ -10,9 +10,10 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Value
 from pyshardy.reshard.moves import Move, pad_move, reverse_move, slice_move
+from pyshardy.transforms.exchanges.edges import free_dims
 from pyshardy.transforms.exchanges.rounds import move
 from pyshardy.transforms.exchanges.sharded_op import Body, FillBody, ShardedOp
-from pyshardy.transforms.exchanges.window import changes, free_dims, windows_of
+from pyshardy.transforms.exchanges.window import changes, windows_of
 
 Moves = Mapping[int, Move]
 """The moves of dimensions, in the order in which they are done."""

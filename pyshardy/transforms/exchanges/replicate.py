@@ -19,7 +19,7 @@ from pyshardy.reshard.factors import project_tensors, rebuild
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.transforms.context import PassContext
-from pyshardy.transforms.exchanges.window import free_dims
+from pyshardy.transforms.exchanges.edges import free_dims
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 
 _WINDOWS = ops_that(lambda traits: traits.exchange == "window:resolve_window")

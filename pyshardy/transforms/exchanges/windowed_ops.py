@@ -11,11 +11,11 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.identities import identity_text, zero_text
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
+from pyshardy.core.text import format_bytes
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.report.summary import format_bytes
 from pyshardy.reshard.window_halo import Stretches
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule

@@ -19,7 +19,7 @@ from pyshardy.transforms.local.bounds import (
 )
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.groups import MeshRef
-from pyshardy.transforms.local.identity import identity_text
+from pyshardy.transforms.local.identity import identity_of
 from pyshardy.transforms.local.indexing import Numbers, gather_numbers
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.local.partial_results import completed, merged, stays_partial
@@ -162,7 +162,7 @@ def _masked(op: Op, builder: Builder, mask: Value, numbers: Numbers, kind: Reduc
         mask = reduced.result
     batch = [dim for dim in range(type.rank) if mask.type.rank and dim not in numbers.window]
     spread = builder.broadcast(mask, type.shape or (), batch)
-    return builder.select(spread, op.result, builder.splat(identity_text(op, kind, type), type))
+    return builder.select(spread, op.result, builder.splat(identity_of(op, kind, type), type))
 
 
 def _kind(sharding: TensorSharding | None) -> ReductionKind:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.identities import identity_text as text_of
+from pyshardy.core.identities import identity_text
 from pyshardy.core.sharding import ReductionKind
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, ValueType
@@ -11,9 +11,9 @@ COMBINERS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKi
 """The op of StableHLO for a kind of reduction."""
 
 
-def identity_text(op: Op, kind: ReductionKind, type: ValueType) -> str:
+def identity_of(op: Op, kind: ReductionKind, type: ValueType) -> str:
     """The identity of a reduction; raises `PassError` at the op if its element type has none."""
-    found = text_of(COMBINERS[kind], type.element)
+    found = identity_text(COMBINERS[kind], type.element)
     if found is None:
         raise PassError(op, f"combines values by {kind.value}, which {type.element} does not support")
     return found

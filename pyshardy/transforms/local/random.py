@@ -8,7 +8,6 @@ from __future__ import annotations
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import axes_size, join_axes, ordered_refs
 from pyshardy.core.devices import shard_indices
-from pyshardy.core.hashing import mixed
 from pyshardy.core.sharding import ReductionKind, TensorSharding
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
@@ -80,3 +79,20 @@ def localize_rng(op: Op, local: Localizer) -> None:
         first = builder.select(leader(builder, rest, mesh), made, zero)
         made = Collectives(local, builder, sharding.mesh).all_reduce(first, rest, ReductionKind.SUM)
     local.replace(op, [made])
+
+
+_STEPS = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+_MASK = 2**64 - 1
+
+
+def mixed(number: int, bits: int) -> int:
+    """The low half of the 64-bit finaliser of MurmurHash3; for 64 bits, that half twice.
+
+    >>> hex(mixed(0, 32)), hex(mixed(1, 32)), hex(mixed(1, 64))
+    ('0x0', '0x34c2cb2c', '0x34c2cb2c34c2cb2c')
+    """
+    for step in _STEPS:
+        number ^= number >> 33
+        number = number * step & _MASK
+    number = (number ^ number >> 33) & 0xFFFFFFFF
+    return number if bits == 32 else number << 32 | number

@@ -18,7 +18,7 @@ from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.collectives import leader
 from pyshardy.transforms.local.groups import Collectives, is_all_reduced
-from pyshardy.transforms.local.identity import identity_text as kind_identity
+from pyshardy.transforms.local.identity import identity_of as kind_identity
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.local.partial_results import is_completed_by, merged, wanted_kind
 from pyshardy.transforms.reduction_kinds import combiners, neutral_text, plain_kind

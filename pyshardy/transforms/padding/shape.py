@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jaxlib.mlir import ir
+
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.reshape_groups import GroupKind
 from pyshardy.reshard.reshape_halo import Reshape
-from pyshardy.transforms.padding.infer import inferred_shapes
+from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.padding.padder import Padder, shape_of
 
 
@@ -67,3 +69,24 @@ def pad_reshape(op: Op, padder: Padder) -> None:
         f"from {shapes[0]} to {shapes[1]} changes dimensions that are not divisible by their shardings; try "
         "-sdy-resolve-permutation-factors first",
     )
+
+
+Shapes = list[tuple[int, ...]]
+
+
+def inferred_shapes(op: Op, context: PassContext) -> Shapes | None:
+    """The result shapes for the current operands; None if MLIR cannot infer them."""
+    if op.regions or not op.name.startswith("stablehlo."):
+        return None
+    try:
+        with ir.Location.unknown():
+            place = ir.InsertionPoint(ir.Module.create().body)
+            stand_ins = [
+                ir.Operation.create("builtin.unrealized_conversion_cast", [value.type.mlir], ip=place).result
+                for value in op.operands
+            ]
+            attrs = context.attrs.encode_attrs(op.name, op.attrs)
+            made = ir.Operation.create(op.name, None, stand_ins, attrs, ip=place, infer_type=True)
+            return [context.attrs.type(type).shape or () for type in made.results.types]
+    except (ir.MLIRError, ValueError, TypeError):
+        return None

@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import Meshes, get_sharding
+from pyshardy.ir.shardings import ModuleMeshes, get_sharding
 from pyshardy.ir.strings import string_value
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.rule_builder import RuleBuilder
@@ -58,7 +58,7 @@ def batch_dims(op: Op) -> tuple[int, ...]:
     return tuple(range(rank)) if len(batches) == 1 and len(next(iter(batches))) == rank else ()
 
 
-def split_batch(op: Op, dims: Collection[int], meshes: Meshes) -> None:
+def split_batch(op: Op, dims: Collection[int], meshes: ModuleMeshes) -> None:
     """Reshard around an op so that its batch dimensions have equal axes in all tensors, and other dimensions none.
 
     Scalars are left alone.

@@ -6,7 +6,7 @@ from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.core.sharding_on_mesh import common_mesh, mesh_of
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.shardings import Meshes, get_sharding, get_shardings, set_sharding
+from pyshardy.ir.shardings import ModuleMeshes, get_sharding, get_shardings, set_sharding
 from pyshardy.reshard.plan import OpInput, plan_op
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.op_reshards import complete_partial_results, reshard_around
@@ -14,7 +14,7 @@ from pyshardy.transforms.reshards.op_rules import rule_with_dynamic_sizes
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
 
-def is_whole(sharding: TensorSharding | None, meshes: Meshes) -> bool:
+def is_whole(sharding: TensorSharding | None, meshes: ModuleMeshes) -> bool:
     """Whether a value is replicated on all devices of the mesh."""
     return is_unsharded(sharding) and (sharding is None or not mesh_of(sharding, meshes).is_single_device)
 
@@ -44,7 +44,7 @@ def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
     return True
 
 
-def go_through_whole(reshard: Op, meshes: Meshes) -> None:
+def go_through_whole(reshard: Op, meshes: ModuleMeshes) -> None:
     """Split a reshard to a mesh with other axes: gather on the first mesh, then slice on the second."""
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     sharding = get_sharding(value)

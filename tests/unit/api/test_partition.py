@@ -27,7 +27,7 @@ from pyshardy.report.summary import TensorRow
 from pyshardy.rules.user_rules import register_rule, unregister_rule
 from support.tables import tables_in
 
-MLP = Path(__file__).parents[2] / "examples" / "mlp.mlir"
+MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 
 

@@ -12,7 +12,7 @@ from pyshardy.checkup.code import _patch
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call
 from pyshardy.checkup.specs import spec_patch
-from pyshardy.searching.autopartition.space import Dims
+from pyshardy.core.axes import Dims
 
 DONATE = "donate_argnames=('x',)"
 

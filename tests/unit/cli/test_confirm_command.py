@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from tests.unit.api.test_confirm import layers
 from tests.unit.compilers.programs import SUMMED
-from tests.unit.test_confirming import layers
 
 from .command_line import Cli
 from .opt_command_line import Put

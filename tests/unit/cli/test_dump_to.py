@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.results.dumps import VARIABLE
+from pyshardy.results.dumps import DUMP_VARIABLE
 
 from .command_line import Cli
 
@@ -24,7 +24,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_dumps(cli: Cli, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "elsewhere")
+    monkeypatch.setenv(DUMP_VARIABLE, "elsewhere")
     more = {"cost": ["--hardware", "v5p"], "explain": ["params['w2']"]}.get(command, [])
     found = cli(command, MLP, *more, "--dump-to", tmp_path, "--origins")
     assert (found.status, found.err) == (0, "")
@@ -32,13 +32,13 @@ def test_every_command_dumps(cli: Cli, tmp_path: Path, command: str, monkeypatch
     assert {path.name for path in program.iterdir()} >= {"00.input_module.mlir", *COMMANDS[command]}
     assert "sdy.sharding_origins" in (program / "02.after_propagation.mlir").read_text()
     assert (tmp_path / "index.html").is_file()
-    assert os.environ[VARIABLE] == "elsewhere" and not Path("elsewhere").exists()
+    assert os.environ[DUMP_VARIABLE] == "elsewhere" and not Path("elsewhere").exists()
 
 
 def test_the_variable_is_gone_afterwards(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(DUMP_VARIABLE, raising=False)
     assert cli("show", MLP, "--dump-to", tmp_path).status == 0
-    assert VARIABLE not in os.environ
+    assert DUMP_VARIABLE not in os.environ
     compared = cli("show", tmp_path, "--compare")
     assert (compared.status, "0 differ" in compared.out) == (0, True)
 

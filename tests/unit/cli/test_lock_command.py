@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.report.lock import load_lock, parse_lock
+from pyshardy.report.lock_files import load_lock, parse_lock
 
 from .command_line import Cli
 

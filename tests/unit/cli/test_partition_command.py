@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 import pyshardy
-from pyshardy import api
 from support.reference import jaxlib_version
 from support.tables import column, tables_in
 
@@ -278,8 +277,8 @@ def test_options_of_partitioning_count(
     cli: Cli, written: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    original = api.partition
-    monkeypatch.setattr(api, "partition", lambda *args: seen.append(args[1]) or original(*args))
+    original = pyshardy.partition
+    monkeypatch.setattr("pyshardy.cli.run_command.partition", lambda *args: seen.append(args[1]) or original(*args))
     flags = ["--no-halo-exchange", "--mesh-axes-groups", "--rng-bit-generator-unsafe", "--no-replicate-unsupported"]
     assert cli("run", written(SLICE), *flags).status == 0
     assert seen == [pyshardy.PartitionOptions(False, True, True, False)]

@@ -22,8 +22,14 @@ from pyshardy.errors import ShardyError
 from pyshardy.explain.draw import Drawing, draw
 from pyshardy.explain.draw_svg import picture
 from pyshardy.explain.draw_text import COLOURS, colour_of, coloured_text
+from pyshardy.explain.panels import Panels
 
 P = PartitionSpec
+
+
+def parts(drawing: pyshardy.Drawing) -> tuple[str, Panels]:
+    """What the renderers of a drawing take."""
+    return drawing.title, drawing.panels
 
 
 def of_jax(*spec: object) -> NamedSharding:
@@ -128,7 +134,7 @@ def test_neighbours_have_different_colours_and_a_terminal_sees_them() -> None:
             colours = [colour_of(row, column, columns) for column in range(columns)]
             assert all(one != other for one, other in pairwise(colours))
             assert all(colours[column] != colour_of(row + 1, column, columns) for column in range(columns))
-    text = coloured_text(pyshardy.draw(of_jax("data"), (16,)))
+    text = coloured_text(*parts(pyshardy.draw(of_jax("data"), (16,))))
     red, green, blue = (int(COLOURS[0][place : place + 2], 16) for place in (1, 3, 5))
     assert f"48;2;{red};{green};{blue}m" in text
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == str(pyshardy.draw(of_jax("data"), (16,)))
@@ -178,7 +184,7 @@ def test_what_cannot_be_drawn_is_refused(sharding: object, shape: tuple[int, ...
 def places_of_texts(drawing: Drawing) -> list[tuple[str, float, float, float, float]]:
     """The texts of a picture with the rectangles that they take: left, top, right, bottom."""
     found = []
-    for one in picture(drawing).texts:
+    for one in picture(*parts(drawing)).texts:
         width = len(one.text) * 6.8
         left = one.x - {"start": 0, "middle": width / 2, "end": width}[one.anchor]
         found.append((one.text, left, one.y - 10, left + width, one.y + 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import pyshardy
-from pyshardy.explain.names import named_scope, place_text, short_scope
+from pyshardy.explain.names import named_scope, place_text, short_label
 from pyshardy.explain.subject import Label
 
 
@@ -27,9 +27,9 @@ def test_the_scope_that_a_user_named(scope: str | None, expected: str | None) ->
 
 
 def test_an_op_without_a_scope_has_its_own_name() -> None:
-    assert short_scope(Label("stablehlo.add")) == "add"
-    assert short_scope(Label("sdy.sharding_constraint", "jit(f)/x")) == "sharding_constraint"
-    assert short_scope(Label("stablehlo.while", "jit(f)/while")) == "loop"
+    assert short_label(Label("stablehlo.add")) == "add"
+    assert short_label(Label("sdy.sharding_constraint", "jit(f)/x")) == "sharding_constraint"
+    assert short_label(Label("stablehlo.while", "jit(f)/while")) == "loop"
 
 
 GRADIENT = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
-from pyshardy.explain.whole import Level, Reason, ReasonKind, reasons_of
+from pyshardy.explain.reason import Level, Reason, ReasonKind
+from pyshardy.explain.whole import reasons_of
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Direction, ManualView
 from pyshardy.propagation.run import propagate_program

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from pyshardy import api
+import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import axes_text, import_annotations, may_be_annotated
 from pyshardy.ir.diagnostics import PassError
@@ -22,14 +22,14 @@ PLAIN = "func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> { return %x : tenso
 
 
 def test_annotations_are_imported_when_a_module_is_loaded() -> None:
-    result = api.propagate(api.load(TILED))
+    result = pyshardy.propagate(pyshardy.load(TILED))
     assert str(result.outputs[0].sharding) == '<@mesh, [{"axis_0"}, {}]>'
 
 
 @pytest.mark.parametrize("mesh", [{"data": 4, "model": 2}, "data=4,model=2"])
 @pytest.mark.parametrize("text", [TILED, GSPMD], ids=["MLIR", "HLO"])
 def test_the_user_names_the_axes(text: str, mesh: dict[str, int] | str) -> None:
-    result = api.propagate(api.load(text, mesh=mesh))
+    result = pyshardy.propagate(pyshardy.load(text, mesh=mesh))
     assert str(result.outputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
 
 
@@ -53,13 +53,13 @@ def test_what_is_not_annotated_stays_the_module_it_is() -> None:
 )
 def test_axes_that_make_no_sense(mesh: dict[str, int] | str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        api.load(PLAIN, mesh=mesh)
+        pyshardy.load(PLAIN, mesh=mesh)
     assert message in str(caught.value)
 
 
 def test_a_mesh_of_another_size_names_the_op() -> None:
     with pytest.raises(PassError, match=r"'func.func' op has mhlo.sharding = .*got a tiling over 8 devices, needed 4"):
-        api.load(TILED, mesh="data=4")
+        pyshardy.load(TILED, mesh="data=4")
 
 
 def test_axes_as_text() -> None:
@@ -94,7 +94,7 @@ def lowered(is_for_shardy: bool) -> jax.stages.Lowered:
 
 
 def test_a_program_lowered_for_gspmd_is_sharded_like_one_for_shardy() -> None:
-    for_gspmd, for_shardy = (api.propagate(api.load(lowered(flag))) for flag in (False, True))
+    for_gspmd, for_shardy = (pyshardy.propagate(pyshardy.load(lowered(flag))) for flag in (False, True))
     assert "@SPMDFullToShardShape" in lowered(False).as_text()
     shapes = [array.shape for array in for_shardy.summary.inputs]
     assert [row.local_shape for row in for_gspmd.summary.inputs] == [
@@ -108,8 +108,8 @@ def test_a_program_lowered_for_gspmd_is_sharded_like_one_for_shardy() -> None:
 def test_what_mlir_says_of_a_frontend_attribute_is_in_one_line() -> None:
     text = 'module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{x = \\22"}} {' + PLAIN + "}"
     with pytest.raises(PassError, match="which cannot be read: ") as caught:
-        api.load(text)
+        pyshardy.load(text)
     assert "error:" not in str(caught.value)
     text = text.replace('"{x = \\22"', '"xxx"')
     with pytest.raises(PassError, match="has xla.sdy.meshes = xxx, which cannot be read: expected attribute value"):
-        api.load(text)
+        pyshardy.load(text)

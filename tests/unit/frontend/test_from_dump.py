@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy import api
+import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_dump import argument_names, dumped_modules, is_dump, split_source
 from pyshardy.results.decided import compare, dump_shardings
@@ -16,21 +16,23 @@ OUTPUT = '<@mesh, [{"data"}, {}]>'
 
 
 def test_what_xla_hands_to_shardy_with_the_names_of_the_hlo(tmp_path: Path) -> None:
-    result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=GSPMD)))
+    result = pyshardy.propagate(pyshardy.load(write_dump(tmp_path, input=INPUT, hlo=GSPMD)))
     assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
     assert str(result.outputs[0].sharding) == OUTPUT
 
 
 @pytest.mark.parametrize("files", [{"hlo": GSPMD}, {"mlir": INPUT}, {"input": INPUT}])
 def test_the_other_files(files: dict[str, str], tmp_path: Path) -> None:
-    result = api.propagate(api.load(write_dump(tmp_path, **files), mesh="data=4,model=2" if "hlo" in files else None))
+    result = pyshardy.propagate(
+        pyshardy.load(write_dump(tmp_path, **files), mesh="data=4,model=2" if "hlo" in files else None)
+    )
     assert str(result.outputs[0].sharding) == OUTPUT
     assert [tensor.name for tensor in result.inputs] == (["x", "params['w']"] if "hlo" in files else ["arg0", "arg1"])
 
 
 def test_names_that_are_not_for_all_arguments_are_not_used(tmp_path: Path) -> None:
     hlo = GSPMD.replace("parameter(1), metadata", "parameter(1), nothing")
-    result = api.propagate(api.load(write_dump(tmp_path, input=INPUT, hlo=hlo)))
+    result = pyshardy.propagate(pyshardy.load(write_dump(tmp_path, input=INPUT, hlo=hlo)))
     assert [tensor.name for tensor in result.inputs] == ["arg0", "arg1"]
 
 
@@ -38,9 +40,9 @@ def test_one_of_several_modules(tmp_path: Path) -> None:
     write_dump(tmp_path, "module_0000.jit_f")
     write_dump(tmp_path, "module_0001.jit_g", mlir=INPUT.replace("@jit_f", "@jit_g"))
     for module in (
-        api.load(f"{tmp_path}::jit_g"),
-        api.load(f"{tmp_path}::module_0001.jit_g"),
-        api.load(tmp_path, module="jit_g"),
+        pyshardy.load(f"{tmp_path}::jit_g"),
+        pyshardy.load(f"{tmp_path}::module_0001.jit_g"),
+        pyshardy.load(tmp_path, module="jit_g"),
     ):
         assert "@jit_g" in module.text()
     assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f", "module_0001.jit_g"]
@@ -54,7 +56,7 @@ def test_a_dump_of_libtpu_is_one_module(name: str | None, tmp_path: Path) -> Non
     write_dump(tmp_path, "module_0000.jit_f", input=INPUT, decided=DECIDED)
     write_dump(tmp_path, "module_0000.jit_f.cl_1014260217", hlo=NAMED, mlir=INPUT)
     assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f"]
-    result = api.propagate(api.load(tmp_path, module=name))
+    result = pyshardy.propagate(pyshardy.load(tmp_path, module=name))
     assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
     assert not compare(result.module, dump_shardings(tmp_path, name)).differences
 
@@ -64,7 +66,7 @@ def test_dumps_of_two_versions_of_libtpu_are_two_modules(tmp_path: Path) -> None
     write_dump(tmp_path, "module_0000.jit_f.cl_2", hlo=NAMED)
     assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f.cl_1", "module_0000.jit_f.cl_2"]
     with pytest.raises(UsageError, match=r"got several modules: module_0000\.jit_f\.cl_1, module_0000\.jit_f\.cl_2"):
-        api.load(tmp_path)
+        pyshardy.load(tmp_path)
 
 
 def test_names_that_xla_made_up_are_no_names(tmp_path: Path) -> None:
@@ -75,7 +77,7 @@ def test_names_that_xla_made_up_are_no_names(tmp_path: Path) -> None:
     )
     assert "Arg_0.47" in hlo and 'op_name="x"' not in hlo
     for content, expected in ((hlo, ["arg0", "arg1"]), (NAMED, ["x", "params['w']"])):
-        result = api.propagate(api.load(content))
+        result = pyshardy.propagate(pyshardy.load(content))
         assert [tensor.name for tensor in result.inputs] == expected
 
 
@@ -91,22 +93,22 @@ def test_a_module_that_is_not_one(name: str | None, message: str, tmp_path: Path
     write_dump(tmp_path, "module_0000.jit_f")
     write_dump(tmp_path, "module_0001.jit_f")
     with pytest.raises(UsageError) as caught:
-        api.load(tmp_path, module=name)
+        pyshardy.load(tmp_path, module=name)
     assert f"reading {tmp_path}: {message}" in str(caught.value)
 
 
 def test_a_directory_that_is_no_dump(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="got a directory without a module, needed a dump of XLA"):
-        api.load(tmp_path)
+        pyshardy.load(tmp_path)
 
 
 def test_a_module_of_what_is_no_directory(tmp_path: Path) -> None:
     path = tmp_path / "f.mlir"
     path.write_text(INPUT)
     with pytest.raises(UsageError, match=r"reading module jit_f of .*f\.mlir: got no directory"):
-        api.load(path, module="jit_f")
+        pyshardy.load(path, module="jit_f")
     with pytest.raises(UsageError, match="got module='jit_f' for a str, needed a module name only for a directory"):
-        api.load(INPUT, module="jit_f")
+        pyshardy.load(INPUT, module="jit_f")
 
 
 def test_splitting_a_source(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from pyshardy import api
+import pyshardy
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.from_export import artifact_in
 
@@ -31,7 +31,7 @@ def container(artifact: bytes) -> bytes:
 
 
 def test_an_exported_function_with_its_signature() -> None:
-    result = api.propagate(api.load(exported()))
+    result = pyshardy.propagate(pyshardy.load(exported()))
     assert [tensor.name for tensor in result.inputs] == ["p['w']", "p['x']"]
     assert result.in_shardings == (
         {
@@ -47,7 +47,7 @@ def test_the_artifact_and_the_serialized_form(tmp_path: Path) -> None:
     artifact = exported().mlir_module_serialized
     path = tmp_path / "f.bin"
     path.write_bytes(container(artifact))
-    texts = {api.load(one).text() for one in (artifact, bytearray(container(artifact)), path)}
+    texts = {pyshardy.load(one).text() for one in (artifact, bytearray(container(artifact)), path)}
     (text,) = texts
     assert "stablehlo.dot_general" in text
     assert "vhlo" not in text
@@ -65,6 +65,6 @@ def test_bytes_without_an_artifact() -> None:
 
 def test_an_artifact_that_is_broken(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidModuleError, match="needed a StableHLO artifact of no later version") as caught:
-        api.load(exported().mlir_module_serialized[:200])
+        pyshardy.load(exported().mlir_module_serialized[:200])
     assert "failed to deserialize portable artifact" in str(caught.value)
     assert capfd.readouterr() == ("", "")  # MLIR prints nothing beside

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from jaxlib import _hlo
 
-from pyshardy import api
+import pyshardy
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.from_hlo import is_hlo_text
 from pyshardy.frontend.from_text import load_bytes
@@ -27,21 +27,21 @@ def inside_hlo_proto(module: bytes) -> bytes:
 
 @pytest.mark.parametrize("text", [PLAIN, GSPMD, FRONTEND], ids=["plain", "GSPMD", "frontend attributes"])
 def test_text_and_both_protos_are_one_module(text: str) -> None:
-    as_text = api.load(text)
-    assert as_text.text() == api.load(proto(text)).text() == api.load(inside_hlo_proto(proto(text))).text()
+    as_text = pyshardy.load(text)
+    assert as_text.text() == pyshardy.load(proto(text)).text() == pyshardy.load(inside_hlo_proto(proto(text))).text()
 
 
 @pytest.mark.parametrize(
     ("text", "axis"), [(GSPMD, "axis_0"), (FRONTEND, "data")], ids=["GSPMD", "frontend attributes"]
 )
 def test_the_program_is_propagated_under_its_names(text: str, axis: str) -> None:
-    result = api.propagate(api.load(text))
+    result = pyshardy.propagate(pyshardy.load(text))
     assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
     assert [str(tensor.sharding) for tensor in result.outputs] == [f'<@mesh, [{{"{axis}"}}, {{}}]>']
 
 
 def test_source_lines_stay() -> None:
-    assert '"f.py":7' in api.load(GSPMD).text(debug_info=True)
+    assert '"f.py":7' in pyshardy.load(GSPMD).text(debug_info=True)
 
 
 @pytest.mark.parametrize("flag", ["true", "false", "true,false"])
@@ -53,7 +53,7 @@ ENTRY %main (x: f32[8]) -> (f32[8], f32[8]) {{
   %t = f32[8]{{0}} tanh(%x)
   ROOT %r = (f32[8]{{0}}, f32[8]{{0}}) tuple(%t, %x), sharding={{{{replicated}}, {{devices=[2]<=[2]}}}}
 }}"""  # noqa: E501
-    result = api.propagate(api.load(text))
+    result = pyshardy.propagate(pyshardy.load(text))
     is_open = flag != "false"
     assert str(result.outputs[0].sharding) == ('<@mesh, [{"axis_0"}]>' if is_open else "<@mesh, [{}]>")
     assert str(result.outputs[1].sharding) == '<@mesh, [{"axis_0"}]>'
@@ -61,11 +61,11 @@ ENTRY %main (x: f32[8]) -> (f32[8], f32[8]) {{
 
 def test_named_axes() -> None:
     try:
-        found = api.load(NAMED)
+        found = pyshardy.load(NAMED)
     except InvalidModuleError as error:
         assert "jaxlib" not in str(error)
         pytest.skip("this jaxlib's HLO has no named axes")
-    assert str(api.propagate(found).outputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
+    assert str(pyshardy.propagate(found).outputs[0].sharding) == '<@mesh, [{"data"}, {}]>'
 
 
 @pytest.mark.parametrize(

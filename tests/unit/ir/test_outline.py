@@ -9,9 +9,9 @@ from pyshardy import load
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.opspec import OpSpecReader
-from pyshardy.ir.outline import outline
 from pyshardy.ir.program import build_program
 from pyshardy.passes.flow import propagation_passes
+from pyshardy.passes.importing.apply_sharding_constraints import outline
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.origins import Origins

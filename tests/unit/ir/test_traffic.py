@@ -10,7 +10,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.ir import device_groups
 from pyshardy.ir.module import Module
-from pyshardy.ir.shardings import Meshes
+from pyshardy.ir.shardings import ModuleMeshes
 from pyshardy.ir.traffic import collectives_of
 from support.reference import jaxlib_version
 
@@ -33,12 +33,12 @@ def permute(pairs: str) -> str:
     return f'"stablehlo.collective_permute"(%a) <{{{CHANNEL}, source_target_pairs = dense<{pairs}> : tensor<{count}x2xi64>}}> : ({T}) -> {T}'
 
 
-def rows(body: str, rest: str = "", meshes: Meshes = MESHES) -> list[CollectiveRow]:
+def rows(body: str, rest: str = "", meshes: ModuleMeshes = MESHES) -> list[CollectiveRow]:
     module = Module.parse(f"func.func @main(%a: {T}) {{\n{body}\nreturn\n}}\n{rest}")
     return collectives_of(module.root, meshes)
 
 
-def row(body: str, meshes: Meshes = MESHES, rest: str = "") -> CollectiveRow:
+def row(body: str, meshes: ModuleMeshes = MESHES, rest: str = "") -> CollectiveRow:
     (found,) = rows(f"%0 = {body}", rest, meshes)
     return found
 

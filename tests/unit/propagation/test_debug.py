@@ -10,7 +10,7 @@ import pytest
 from pyshardy.propagation.debug import Edge, edges_of, format_edges
 from pyshardy.propagation.program import Direction
 from pyshardy.propagation.step import Strategy
-from pyshardy.propagation.trace import GROUP, Step
+from pyshardy.propagation.trace import GROUP_STEP, Step
 
 from ..core.short import mesh, ref, refs, sharding
 
@@ -37,7 +37,7 @@ def test_one_edge_for_every_axis() -> None:
 
 
 def test_steps_without_a_source_and_copies_in_groups_make_none() -> None:
-    assert edges(step(0, 1, 0, 0, "p", source=None), step(0, 1, 0, 0, "p", op=GROUP)) == []
+    assert edges(step(0, 1, 0, 0, "p", source=None), step(0, 1, 0, 0, "p", op=GROUP_STEP)) == []
 
 
 def test_sub_axes_of_one_dimension_are_joined() -> None:

@@ -12,7 +12,7 @@ from pyshardy.propagation.options import PropagateOptions, StrategyOption
 from pyshardy.propagation.program import Direction, ManualView, Program
 from pyshardy.propagation.run import Propagated, propagate_program
 from pyshardy.propagation.step import Strategy
-from pyshardy.propagation.trace import GROUP, MAIN_RESULT, Step
+from pyshardy.propagation.trace import GROUP_STEP, MAIN_RESULT, Step
 from support.small_programs import Builder
 from support.traces import unexplained
 
@@ -131,7 +131,7 @@ def test_copies_between_members_of_a_group_are_recorded() -> None:
     program = groups()
     found = propagate_program(program, TRACED)
     first, second = program.groups[0]
-    copies = [step for step in found.steps if step.op == GROUP]
+    copies = [step for step in found.steps if step.op == GROUP_STEP]
     assert {(step.source, step.target) for step in copies} == {(first, second), (second, first)}
     assert all(step.axes for step in copies)
     assert found.shardings[first] is found.shardings[second] is sharding('[{"p", ?}, {"q", ?}]')

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pyshardy.costing.traffic import AxesTotal, KindTotal
-from pyshardy.report.extrapolation import Version, memory_without_one, whole_kinds, whole_memory, whole_rows
+from pyshardy.report.extrapolation import ShortenedProgram, memory_without_one, whole_kinds, whole_memory, whole_rows
 
 
-def version(*layers: int, noise: int = 0) -> Version:
+def version(*layers: int, noise: int = 0) -> ShortenedProgram:
     """A version whose temporary values take 100 bytes and 10 for each layer, with a reduction in each layer."""
     count = sum(layers)
-    return Version(
+    return ShortenedProgram(
         layers,
         {"argument": 8 * count, "temp": 100 + 10 * layers[0] + 30 * sum(layers[1:]) + noise},
         (KindTotal("all_gather", 1, 64), KindTotal("all_reduce", count, 16 * count)),
@@ -42,11 +42,15 @@ def test_two_versions_leave_no_doubt_and_no_certainty() -> None:
 
 
 def test_a_collective_that_fewer_layers_lack_is_counted() -> None:
-    none = Version((2,), {}, (), ())
-    more = Version((5,), {}, (KindTotal("all_gather", 3, 30, True),), (AxesTotal("all_gather", "x", 3, 30, True),))
+    none = ShortenedProgram((2,), {}, (), ())
+    more = ShortenedProgram(
+        (5,), {}, (KindTotal("all_gather", 3, 30, True),), (AxesTotal("all_gather", "x", 3, 30, True),)
+    )
     assert whole_kinds([none, more], [8]) == (KindTotal("all_gather", 6, 60, True),)
     assert whole_rows([more, none], [8]) == (AxesTotal("all_gather", "x", 6, 60, True),)
 
 
 def test_a_size_is_never_negative() -> None:
-    assert whole_memory([Version((2,), {"temp": 50}, (), ()), Version((3,), {"temp": 20}, (), ())], [30]) == {"temp": 0}
+    assert whole_memory(
+        [ShortenedProgram((2,), {"temp": 50}, (), ()), ShortenedProgram((3,), {"temp": 20}, (), ())], [30]
+    ) == {"temp": 0}

@@ -17,10 +17,9 @@ from pyshardy.report.lock import (
     LockedMesh,
     LockedTensor,
     folded,
-    load_lock,
-    parse_lock,
     unfolded,
 )
+from pyshardy.report.lock_files import load_lock, parse_lock
 
 TENSORS = [LockedTensor(f"w[{layer}]", "f32[8]", "P('x')", donated=layer < 11) for layer in range(12)]
 LOCK = Lock(

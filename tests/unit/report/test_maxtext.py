@@ -9,7 +9,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import UsageError
-from pyshardy.report.lock import parse_lock
+from pyshardy.report.lock_files import parse_lock
 
 MESH = {"axis_names": ["data", "stage", "fsdp", "tensor"], "shape": {"data": 1, "stage": 1, "fsdp": 4, "tensor": 2}}
 KERNEL = ".params/['params']/['decoder']/['layers']/['mlp']/['wi_0']/['kernel']"

@@ -9,7 +9,8 @@ import pytest
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.report.summary import Summary, TensorRow, format_bytes, format_seconds, format_shape
+from pyshardy.core.text import format_bytes, format_shape
+from pyshardy.report.summary import Summary, TensorRow, format_seconds
 
 ROW = TensorRow("x", (32, 64), "f32", parse_sharding('<@mesh, [{"data"}, {}]>'), (8, 64), 8192, 2048, 8192, True)
 SUMMARY = Summary(

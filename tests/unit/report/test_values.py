@@ -12,8 +12,8 @@ from pyshardy.errors import UsageError
 from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.specs import Notation
-from pyshardy.report.value_tables import value_tables
-from pyshardy.report.values import INPUT, OP, OUTPUT, Frame, Matcher, ValueRow, Values, short_scope
+from pyshardy.report.value_row import INPUT, OP, OUTPUT, Frame, ValueRow, short_scope
+from pyshardy.report.values import Matcher, Values
 
 ROWS = parse_sharding('<@mesh, [{"data"}, {}]>')
 HALVES = parse_sharding('<@mesh, [{"data":(1)2}, {}]>')
@@ -113,19 +113,19 @@ def test_specs_and_data() -> None:
 
 def test_alike_values_share_a_row_and_layers_fold() -> None:
     layers = [row(f"layer_{number}/dot_general", origins=(f"w[{number}]",)) for number in range(4) for _ in range(2)]
-    text = plain_text(value_tables(Values("f", (), tuple(layers))), 200)
+    text = plain_text(Values("f", (), tuple(layers)).tables(), 200)
     assert "8 values of f, 8 sharded" in text
     assert "layer_0..3/dot_general  ×8" in text
     assert "w[0..3]" in text
     assert len(text.splitlines()) == 4
-    unfolded = plain_text(value_tables(Values("f", (), tuple(layers)), TableOptions(unfold=True)), 200)
+    unfolded = plain_text(Values("f", (), tuple(layers)).tables(TableOptions(unfold=True)), 200)
     assert len(unfolded.splitlines()) == 3 + 8
 
 
 def test_the_notation_counts() -> None:
     found = Values("f", (), (row("a"),))
-    assert "P('data')" in plain_text(value_tables(found))
-    assert '[{"data"}, {}]' in plain_text(value_tables(found, TableOptions(Notation.SDY)))
+    assert "P('data')" in plain_text(found.tables())
+    assert '[{"data"}, {}]' in plain_text(found.tables(TableOptions(Notation.SDY)))
 
 
 def test_extra_columns_go_before_cells_get_shorter() -> None:

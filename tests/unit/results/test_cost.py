@@ -12,10 +12,10 @@ import pytest
 import pyshardy
 from pyshardy.api.cost import cost
 from pyshardy.errors import UsageError
-from pyshardy.ir.mesh_sizes import with_mesh
+from pyshardy.ir.mesh_sizes import with_mesh_sizes
 from support.programs import load_example
 
-from .cli.test_cost_command import PROGRAM
+from ..cli.test_cost_command import PROGRAM
 
 
 def test_the_public_name_is_the_function() -> None:
@@ -45,7 +45,7 @@ def test_collective_models_differ_in_time_alone() -> None:
 def test_the_program_is_not_changed() -> None:
     module = pyshardy.load(PROGRAM)
     before = module.text()
-    cost(with_mesh(module, {"data": 16, "model": 4}), "v5p")
+    cost(with_mesh_sizes(module, {"data": 16, "model": 4}), "v5p")
     assert module.text() == before
 
 
@@ -54,7 +54,7 @@ def test_a_program_without_a_mesh_runs_on_one_device() -> None:
     found = cost(pyshardy.load(text), "h100").estimate
     assert (found.devices, found.collectives, found.step_seconds) == (1, (), 0.0)
     with pytest.raises(UsageError, match="needed a program with a mesh"):
-        with_mesh(pyshardy.load(text), {"x": 2})
+        with_mesh_sizes(pyshardy.load(text), {"x": 2})
 
 
 def processor_seconds(call: Callable[[], object]) -> float:

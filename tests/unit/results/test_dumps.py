@@ -15,7 +15,7 @@ from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.exporting.remove_propagation_debug_info import RemovePropagationDebugInfo
 from pyshardy.passes.flow import propagation_passes
 from pyshardy.passes.options import format_options
-from pyshardy.results.dumps import VARIABLE, meaning_of
+from pyshardy.results.dumps import DUMP_VARIABLE, meaning_of
 from support.reference import jaxlib_version, run_reference
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -38,7 +38,7 @@ BOTH = [*PROPAGATED, "04.after_explicit_reshards", "05.after_partitioner_passes"
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = tmp_path / "not" / "there yet"
-    monkeypatch.setenv(VARIABLE, str(found))
+    monkeypatch.setenv(DUMP_VARIABLE, str(found))
     return found
 
 
@@ -110,10 +110,10 @@ def test_options_that_name_a_folder_count_more(directory: Path, tmp_path: Path) 
 
 def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "file"))
+    monkeypatch.setenv(DUMP_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(UsageError, match="writing dumps to .*file: got"):
         pyshardy.propagate(MLP)
-    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(DUMP_VARIABLE, "")
     pyshardy.propagate(MLP)
 
 

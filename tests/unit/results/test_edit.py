@@ -91,7 +91,7 @@ def test_edits_of_edits_add_up(result: Propagation) -> None:
     second = first.edit({"params['w1']": "model,None"})
     same(second, {"x": None, "params['w1']": "model,None"}, result)
     assert second.before is first.result
-    assert first.result.sharded.editing.base is result.sharded.editing.base
+    assert first.result.editing.base is result.editing.base
     back = second.edit({"x": "data", "params['w1']": "None,model"})
     assert back.result.module.text() == result.module.text()
 

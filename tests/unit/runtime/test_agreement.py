@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyshardy.errors import ShardyError
-from pyshardy.runtime import agreement, exported
-from pyshardy.runtime.agreement import agree, refuse_others
+from pyshardy.runtime import exported
+from pyshardy.runtime.exported import agree, refuse_others
 
 
 def test_equal_programs_go_on() -> None:
@@ -32,7 +32,7 @@ def test_the_words_decide(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(digest)
         return np.stack(seen)
 
-    monkeypatch.setattr(agreement.multihost_utils, "process_allgather", gather)
+    monkeypatch.setattr(exported.multihost_utils, "process_allgather", gather)
     agree("a program")
     agree("a program")
     with pytest.raises(ShardyError, match="in process 2 than in process 0"):

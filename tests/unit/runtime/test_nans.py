@@ -10,8 +10,7 @@ import pytest
 
 import pyshardy
 from pyshardy.ir.module import Module
-from pyshardy.runtime.nans import keep_nans
-from pyshardy.runtime.stacked import stacked
+from pyshardy.runtime.stacked import keep_nans, stacked
 
 INF, NAN = float("inf"), float("nan")
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": jnp.bfloat16}

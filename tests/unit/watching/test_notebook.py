@@ -15,7 +15,7 @@ from pyshardy.watching.inside import ENDING
 from pyshardy.watching.notebook import _Names
 from support.tables import column
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MISSING = [name for name in ("nbclient", "ipykernel") if find_spec(name) is None]
 BEGIN = """
 import os

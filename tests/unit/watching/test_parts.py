@@ -14,11 +14,12 @@ import pytest
 
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.watching.analysis import Wishes, analyse
+from pyshardy.watching.found import Found
 from pyshardy.watching.index import index_page
-from pyshardy.watching.inside import Request, Watcher, head_of, is_named, why_hidden
+from pyshardy.watching.inside import Request, Watcher, head_of, is_asked_for, why_hidden
 from pyshardy.watching.names import changes, lost_names
 from pyshardy.watching.running import Compiled, command_of
-from pyshardy.watching.session import Found, Session
+from pyshardy.watching.session import Session
 from pyshardy.watching.worker import Task, Worker
 
 NEEDED = "a script, like train.py --steps 3, or a command behind --, like -- python -m trainer"
@@ -56,7 +57,7 @@ def test_small_programs_are_not_shown() -> None:
     assert why_hidden(one, Request("", everything=True), own) == ""
     assert why_hidden(inner, Request("", only=("_wh*",)), own) == ""
     assert why_hidden(head_of(STEP), Request("", only=("_wh*",)), own) == "not asked for by --only"
-    assert is_named("jit_step", ("jit_step",)) and not is_named("jit_stepper", ("step",))
+    assert is_asked_for("jit_step", ("jit_step",)) and not is_asked_for("jit_stepper", ("step",))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ _NUMPY = {
 _AS_BITS = ("bf16", "f16")
 
 
-def element_count(type: ValueType) -> int:
+def size_of(type: ValueType) -> int:
     """Number of elements of a tensor of static shape."""
     return prod(type.shape or ())
 
@@ -172,7 +172,7 @@ def compute(op: Op, arrays: list[Array]) -> Array | None:
     dtype = dtype_of(op.result.type.element)
     if dtype is None or not op.result.type.is_static:
         return None
-    if any(array.ndim for array in arrays) and element_count(op.result.type) > LARGEST_FOLDED:
+    if any(array.ndim for array in arrays) and size_of(op.result.type) > LARGEST_FOLDED:
         return None
     with np.errstate(all="ignore"):
         found = _computed(op, arrays)

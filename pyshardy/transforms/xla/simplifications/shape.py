@@ -10,7 +10,7 @@ import numpy as np
 
 from pyshardy.ir.constants import constant_of, is_splat, with_type
 from pyshardy.ir.nodes import Op, Value, ValueType
-from pyshardy.transforms.xla.simplifications.constants import LARGEST_FOLDED, Array, array_of, dtype_of, element_count
+from pyshardy.transforms.xla.simplifications.constants import LARGEST_FOLDED, Array, array_of, dtype_of, size_of
 from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
 
 Dims = tuple[int, ...]
@@ -158,7 +158,7 @@ def concatenate(op: Op, to: Simplifier) -> Outcome:
 
 
 def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
-    if any(constant_of(value) is None for value in op.operands) or element_count(op.result.type) > LARGEST_FOLDED:
+    if any(constant_of(value) is None for value in op.operands) or size_of(op.result.type) > LARGEST_FOLDED:
         return None
     arrays = []
     for value in op.operands:

@@ -10,8 +10,8 @@ import pyshardy
 from pyshardy import Partition
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UsageError
-from pyshardy.results import hints as hinting
 from pyshardy.results.edit import edited_result
+from pyshardy.results.hints import ways as hinting
 from pyshardy.results.hints.edits import MOST_TRIES, AnnotationEdit, Trial, is_better
 from pyshardy.results.hints.tries import Tries, _key
 

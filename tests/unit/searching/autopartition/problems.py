@@ -8,8 +8,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Space
-from pyshardy.searching.program.search_problem import problem_of
-from pyshardy.searching.program.search_program import mesh_to_search
+from pyshardy.searching.program.search_program import mesh_to_search, problem_of
 
 BATCH, WIDTH, HIDDEN = 4096, 1024, 8192
 

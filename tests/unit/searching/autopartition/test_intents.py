@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pyshardy.core.axes import Dims
 from pyshardy.searching.autopartition.constraints import ConstrainableValue
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
-from pyshardy.searching.autopartition.space import Assignment, Dims, Space
+from pyshardy.searching.autopartition.space import Assignment, Space
 
 from .problems import space_from
 

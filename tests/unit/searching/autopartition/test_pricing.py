@@ -14,7 +14,7 @@ from pyshardy.searching.autopartition.pricing import Pricer
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import tactics
 from pyshardy.searching.planning.candidates import LayeredCandidates
-from pyshardy.searching.program.search_problem import problem_of
+from pyshardy.searching.program.search_program import problem_of
 
 from .problems import space_from
 

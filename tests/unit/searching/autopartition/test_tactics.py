@@ -12,7 +12,7 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.searching.autopartition.roles import Style, megatron, styles, width_class
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import _Tactics, tactics
-from pyshardy.searching.program.search_problem import problem_of
+from pyshardy.searching.program.search_program import problem_of
 
 
 def space_of(loss: object, params: object, *data: object, mesh: dict[str, int]) -> Space:

@@ -96,16 +96,16 @@ def test_no_plan_is_worse_than_the_given_program_as_the_compiler_makes_it() -> N
 
 
 def test_a_plan_that_the_compiler_refuses_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyshardy.planning import compiled
+    from pyshardy.searching.planning import compiled
 
-    real, plans = compiled.partition, [rival(THE_PLAN, STEP_BY_STEP), rival("other", REPLICATED)]
+    real, plans = compiled.partition_of, [rival(THE_PLAN, STEP_BY_STEP), rival("other", REPLICATED)]
 
-    def refuses(program: pyshardy.Module, **keywords: str) -> pyshardy.Partition:
+    def refuses(program: pyshardy.Module, options: pyshardy.PropagateOptions) -> pyshardy.Partition:
         if program is plans[0].module:
             raise pyshardy.ShardyError("asking", got="UNIMPLEMENTED: no rule for it")
-        return real(program, **keywords)  # type: ignore[arg-type]
+        return real(program, options)
 
-    monkeypatch.setattr(compiled, "partition", refuses)
+    monkeypatch.setattr(compiled, "partition_of", refuses)
     found = confirmed(plans, OPTIONS, said)
     assert (found.plan, found.rows[-1].words) == (plans[1], "the compiler refuses it: UNIMPLEMENTED: no rule for it")
     assert found.rows[-1].name == "the best plan by estimates"

@@ -9,7 +9,7 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.planning.options import rank
 from pyshardy.searching.planning.ports import _patterns, without_shardings
 
-from ..test_searching import PROGRAM
+from ...api.test_search import PROGRAM
 
 
 def row() -> PlanRow:

@@ -1,29 +1,15 @@
-"""Choosing an engine, compiling a program for it, and checking memory."""
+"""Compiles a result for an engine and runs it, where its memory suffices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from pyshardy.core.options import enum_value
+from pyshardy.runtime.engine import Engine
 
 if TYPE_CHECKING:
     from pyshardy.results.program_result import ProgramResult
     from pyshardy.runtime.executable import Executable
-
-
-class Engine(Enum):
-    """Runs a program: the per-device program on JAX's devices, XLA's own partitioner, or an interpreter."""
-
-    LOCAL = "local"
-    XLA = "xla"
-    INTERPRETER = "interpreter"
-
-
-def as_engine(engine: Engine | str | None, default: Engine) -> Engine:
-    """An engine by its name; raises `UsageError` for an unknown name."""
-    return default if engine is None else enum_value(Engine, engine, "running a program", "the engine ")
 
 
 def run_on(
@@ -59,8 +45,7 @@ def _key(engine: Engine, devices: Sequence[Any] | None) -> Any:
 
 def _check_memory(program: ProgramResult, arrays: Sequence[Any], devices: Sequence[Any] | None, engine: Engine) -> None:
     """Raise an error before the first run of a program whose virtual devices need more memory than this machine has."""
-    from pyshardy.runtime.devices import devices_in_memory
-    from pyshardy.runtime.memory import check_memory, placed_bytes
+    from pyshardy.runtime.memory import check_memory, devices_in_memory, placed_bytes
 
     count = program.device_count
     here = count if engine is Engine.INTERPRETER else devices_in_memory(devices, count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.core.hashing import mixed
+from pyshardy.transforms.local.random import mixed
 
 
 def test_numbers_stay_different() -> None:
