@@ -155,6 +155,7 @@ class Estimate:
             if name not in ("hardware", "topology", "devices", "collective_model", "assumption", "notes")
         }
         figures["compute_by_bound"] = dict(self.compute_by_bound)
+        figures["memory_error"] = self.memory_error._asdict()
         figures["unknown_ops"] = dict(self.unknown_ops)
         figures["memory"]["categories"] = dict(self.memory.categories)
         return {

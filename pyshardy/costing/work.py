@@ -321,8 +321,9 @@ def _attention(kind: Kind, name: str, heads_first: bool) -> Work:
     Queries and keys are the first operands that can be; before them, some kernels have tables of which blocks to read.
     A causal mask halves the products, if the call or its name says that it has one; else all of them count.
     """
-    arrays = [one.shape for one in kind.operands if one.dtype.startswith(_FLOATS) and len(one.shape or ()) in (3, 4)]
-    if len(arrays) < 2 or not arrays[0] or not arrays[1]:
+    shapes = [one.shape or () for one in kind.operands if one.dtype.startswith(_FLOATS)]
+    arrays = [shape for shape in shapes if len(shape) in (3, 4)]
+    if len(arrays) < 2:
         return Work(is_known=False)
     query, keys = arrays[:2]
     products = next((count for part, count in _ATTENTION_PRODUCTS if part in name), 2)

@@ -158,9 +158,16 @@ def _verdict(found: Estimate, width: int) -> list[Text]:
         return []
     needed, limit = (format_bytes(round(size)) for size in (found.memory.bytes, found.memory_limit_bytes))
     if found.is_close:
-        said = f"too close to call: about {needed} of {limit} per device; `pyshardy confirm` asks the compiler"
+        said = f"too close to call: about {needed} of {limit} per device, {_known_range(found)}; "
+        said += "`pyshardy confirm` asks the compiler"
         return paragraph(said, width, "bold yellow")
-    return paragraph(f"does not fit: about {needed} of {limit} per device", width, "bold red")
+    return paragraph(f"does not fit: about {needed} of {limit} per device, {_known_range(found)}", width, "bold red")
+
+
+def _known_range(found: Estimate) -> str:
+    """What most steps with this estimate need, and who says so."""
+    low, high = map(format_bytes, found.memory_error.range(found.memory.bytes))
+    return f"{low} to {high} in nine of ten steps compiled by {found.memory_error.compiler}"
 
 
 def _times(found: Estimate) -> Table:
@@ -240,6 +247,7 @@ def _memory(found: Estimate, width: int) -> list[Text]:
     ]
     if not memory.bytes:
         return lines
+    lines += paragraph(f"known error: {_known_range(found)} (docs/cost.md)", width)
     return [
         *lines,
         *paragraph(f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):", width),

@@ -140,7 +140,8 @@ def cost_of(
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
         launches = launches_of(described, topology, collectives)
-        return Cost(estimate(launches), part, part.warnings, part.speaker, launches)
+        found = estimate(launches, is_compilers=part.answer is not None)
+        return Cost(found, part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:
