@@ -68,6 +68,15 @@ def costs_by(launches: Launches, by: By) -> tuple[PlaceCost, ...]:
     return tuple(sorted((row for row in rows if row.seconds), key=lambda row: -row.seconds))
 
 
+def launched(launches: Launches) -> Iterator[tuple[Kernel, int]]:
+    """The kernels of one run, and how often each runs; of a conditional, those of the slowest branch.
+
+    Args:
+        launches: The kernels of the program.
+    """
+    return _Reader(By.SCOPE, launches).run(launches.block, 1)
+
+
 class _Reader:
     def __init__(self, by: By, launches: Launches) -> None:
         self.by, self.roofline, self.seconds_of = by, launches.roofline, launches.seconds_of
