@@ -11,6 +11,7 @@ from pathlib import Path
 SLOW = (
     # Comparisons with the reference, with XLA and with one device; other programs; a browser; searches; fuzzing
     "cost/test_against_xla.py",
+    "cost/test_compiled.py::test_a_step_beside_its_compiler",
     "cost/test_cores.py::test_peak_memory_is_near_what_xla_needs",
     "cost/test_one_gpu.py",
     "cost/test_programs.py",
