@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pyshardy
 from pyshardy.examples import transformer
-from pyshardy.ir.mesh_sizes import with_mesh
+from pyshardy.ir.mesh_sizes import with_mesh_sizes
 from pyshardy.ir.module import Module
 
 MESHES = {8: {"data": 4, "model": 2}, 4096: {"data": 512, "model": 8}}
@@ -53,7 +53,7 @@ def example(layers: int) -> Module:
 
 def timing(module: Module, layers: int, devices: int, repeat: int = 3) -> Timing:
     """Time the ways to an estimate."""
-    propagation = pyshardy.propagate(with_mesh(module, MESHES[devices]))
+    propagation = pyshardy.propagate(with_mesh_sizes(module, MESHES[devices]))
     partition = pyshardy.partition(propagation)
     return Timing(
         layers,

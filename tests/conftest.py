@@ -1,8 +1,8 @@
 """Settings that every test needs before jax is imported: eight virtual CPU devices, fixed seeds.
 
 Hypothesis draws the same examples on every run; `pytest --hypothesis-profile=thorough` draws new and many more ones,
-and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what `tests/support/slow.py` lists. Tests that
-`tests/support/sampled.py` lists run on some of their cases.
+and `--hypothesis-profile=fast` a few. `pytest -m "not slow"` leaves out what is marked as slow. Tests that are marked as
+sampled run on some of their cases.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.environment import kept_environment
-from tests.support.sampled import ALL_TESTS, left_out
-from tests.support.slow import SAMPLES, has_no_fast_test, is_slow
+from tests.support.marks import ALL_TESTS, has_no_fast_test, is_slow, left_out, unknown_cases
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["PYSHARDY_CACHE_DIR"] = ""  # what a compiler answers is not kept from one run to the next
@@ -59,13 +58,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out cases of which a sample is enough, and mark what is slow."""
     names = {item.nodeid.removeprefix("tests/"): item for item in items}
-    if ALL_TESTS not in os.environ and not any("::" in argument for argument in config.args):
-        omitted = left_out(names, kept=SAMPLES)
+    are_all = not any("::" in argument for argument in config.args)
+    unknown = list(unknown_cases({name: list(item.iter_markers()) for name, item in names.items()})) if are_all else []
+    if unknown:
+        raise pytest.UsageError(f"marks name cases that do not exist: {', '.join(unknown)}")
+    for name, item in names.items():
+        if is_slow(name, list(item.iter_markers())):
+            item.add_marker(pytest.mark.slow)
+    if ALL_TESTS not in os.environ and are_all:
+        sampled = {name: item.get_closest_marker("sampled") for name, item in names.items()}
+        counts = {name.partition("[")[0]: mark.args[0] for name, mark in sampled.items() if mark is not None}
+        samples = [name for name, item in names.items() if item.get_closest_marker("slow_but_for") is not None]
+        kept = {name for name in samples if names[name].get_closest_marker("slow") is None}
+        omitted = set(left_out(counts, names, kept))
         config.hook.pytest_deselected(items=[names[name] for name in omitted])
         items[:] = [item for item in items if item.nodeid.removeprefix("tests/") not in omitted]
-    for name, item in names.items():
-        if is_slow(name):
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,9 @@ from pyshardy.passes.flow import partition_passes
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.propagation.options import PropagateOptions, View
-from tests.support.sampled import ALL_TESTS
+from tests.support.marks import ALL_TESTS
+
+pytestmark = pytest.mark.slow
 
 LAYERS = 13
 REPEAT = 3

@@ -21,6 +21,7 @@ SOURCES = [
 ONE_STEP = "Source: docs/semantics/propagation.md#one-step"
 
 
+@pytest.mark.slow
 def test_every_citation_leads_to_a_heading() -> None:
     wrong = {str(path.relative_to(ROOT)): wrong_citations(path.read_text()) for path in SOURCES}
     assert {path: found for path, found in wrong.items() if found} == {}

@@ -57,6 +57,7 @@ def partitioned(folder: Path, line: str) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_one_line_takes_an_op_from_its_rule_to_one_device(tmp_path: Path) -> None:
     assert partitioned(tmp_path, LINE) == (RESULT, [])
 
@@ -67,12 +68,14 @@ def rooms(code: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "docs").stdout
 
 
+@pytest.mark.slow
 def test_the_drawing_of_rooms_is_that_of_the_imports() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text()
     assert page.count("-->\n\n```mermaid\n") == 1
     assert rooms("print(rooms.drawing())").strip() in page, "run `python docs/generate.py`"
 
 
+@pytest.mark.slow
 def test_only_direct_imports_are_drawn() -> None:
     assert (
         rooms("print(rooms.direct({'a': set(), 'b': {'a'}, 'c': {'a', 'b'}}))")
@@ -85,6 +88,7 @@ def test_the_traits_are_written_out_as_they_are() -> None:
     assert eval(TRAITS, vars(ops)) == ops.FOREIGN_POINTWISE
 
 
+@pytest.mark.slow
 def test_without_the_line_the_op_is_unknown(tmp_path: Path) -> None:
     text, warnings = partitioned(tmp_path, "")
     assert "all_gather" in text and text.count("toy.softsign") == 2
@@ -92,6 +96,7 @@ def test_without_the_line_the_op_is_unknown(tmp_path: Path) -> None:
     assert "runs on whole tensors instead" in warnings[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "trait, other, seen",
     [
@@ -105,6 +110,7 @@ def test_another_trait_makes_a_difference(tmp_path: Path, trait: str, other: str
     assert text != RESULT and seen in text
 
 
+@pytest.mark.slow
 def test_what_makes_it_local_is_asked(tmp_path: Path) -> None:
     done = partition(tmp_path, f'("toy.", "softsign", {TRAITS.replace("local=ON_SHARDS", "local=GONE_BEFORE")}),')
     assert done.returncode != 0

@@ -26,6 +26,8 @@ from support.tables import column
 
 from .differential.notation_compare import KNOWN_DIFFERENCES
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DIFFERENCES = (ROOT / "docs/differences.md").read_text()

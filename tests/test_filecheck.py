@@ -28,6 +28,7 @@ def run_lit(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(lit), "-v", "--no-progress-bar", str(path)], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_filecheck() -> None:
     result = run_lit(FOLDER)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -39,6 +40,7 @@ def test_every_pass_has_a_file(name: str) -> None:
     assert (FOLDER / f"{stem}.mlir").exists() or (FOLDER / stem).is_dir()
 
 
+@pytest.mark.slow
 def test_a_wrong_expectation_fails(tmp_path: Path) -> None:
     (tmp_path / "lit.cfg.py").write_text((FOLDER / "lit.cfg.py").read_text())
     (tmp_path / "wrong.mlir").write_text(
@@ -65,6 +67,7 @@ def expectations() -> str:
     return "\n".join(line for path in files for line in path.read_text().splitlines() if "expected-error" in line)
 
 
+@pytest.mark.slow
 def test_every_refusal_of_a_pass_is_expected_somewhere() -> None:
     expected = expectations()
     files = (ROOT / "pyshardy").rglob("*.py")

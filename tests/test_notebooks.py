@@ -28,6 +28,8 @@ def executed(name: str) -> Any:
         return notebooks.execute(ROOT / f"examples/{name}.ipynb")
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(bool(MISSING), reason="needs nbclient, ipykernel and matplotlib, which `make test` installs")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_shows_what_it_is_committed_with(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

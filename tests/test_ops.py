@@ -184,6 +184,7 @@ def listed_ops(source: str) -> Iterator[str]:
                 yield f"line {node.lineno}: {text}"
 
 
+@pytest.mark.slow
 def test_no_pass_keeps_a_set_that_could_be_a_trait() -> None:
     found = {
         str(path.relative_to(PACKAGE)): list(listed_ops(path.read_text()))

@@ -143,6 +143,7 @@ def live_contexts() -> int:
     return count
 
 
+@pytest.mark.slow
 def test_no_cache_keeps_a_module_alive() -> None:
     pyshardy.clear_caches()
     before = live_contexts()
@@ -212,6 +213,7 @@ def names_changed_in(tree: ast.Module) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_changes_is_on_the_page() -> None:
     changing = {(str(path.relative_to(PACKAGE)), name) for path in TEXTS for name in names_changed_in(tree_of(path))}
     assert ("rules/user_rules.py", "USER_RULES") in changing
@@ -284,6 +286,7 @@ def in_threads(work: Callable[[int], object], count: int = 4) -> list[object]:
     return found
 
 
+@pytest.mark.slow
 def test_threads_share_a_module(eager_threads: None) -> None:
     alone = pyshardy.partition(pyshardy.load(PROGRAM)).module.text()
     shared = pyshardy.load(PROGRAM)

@@ -119,6 +119,7 @@ def test_import_loads_neither_jax_nor_jaxlib() -> None:
     assert run_python(code).strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_driver_never_imports_jax() -> None:
     code = (
         "import io, sys; from pyshardy.cli.opt import run_opt; "
@@ -127,6 +128,7 @@ def test_the_driver_never_imports_jax() -> None:
     assert run_python(code).strip() == "0 False"
 
 
+@pytest.mark.slow
 def test_propagate_stays_the_function_after_its_parts_are_imported() -> None:
     code = "import pyshardy, pyshardy.api.partition, pyshardy.propagation.engine; print(pyshardy.propagate.__module__)"
     assert run_python(code).strip() == "pyshardy.api.propagate"

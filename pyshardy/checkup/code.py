@@ -1,23 +1,27 @@
-"""Cures by other code: a kernel in `jax.shard_map`, and constraints left out."""
+"""Cures by other code: a kernel in `jax.shard_map`, constraints left out, or with the axes that they drop."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.source import replaced, syntax_tree
+from pyshardy.checkup.source import replaced
+from pyshardy.checkup.specs import line_patch
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.report.patch import file_diff, name_of
-from pyshardy.results.hints.code import CodeEdit, left_out_constraints, shard_maps
+from pyshardy.report.patch import file_diff
+from pyshardy.results.hints.code import CodeEdit, left_out_constraints, shard_maps, wider_constraints
 from pyshardy.results.partition import Partition
+from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
+from pyshardy.source.syntax import CONSTRAIN, helpers_of, name_of, syntax_tree
 
-_CONSTRAIN = "with_sharding_constraint"
 _MOST = 6
 """The number of collectives whose kernels are tried."""
 
@@ -46,6 +50,28 @@ def constraint_cures(module: Module) -> Iterator[Cure]:
         yield _cure(FindingKind.CONSTRAINT, edit, f"{edit.what} costs more than it saves", why)
 
 
+def wider_cures(propagated: Propagation) -> Iterator[Cure]:
+    """Constraints that let through the axes that they drop.
+
+    Args:
+        propagated: The program, propagated by pyshardy.
+    """
+    for edit, was, wider in wider_constraints(propagated):
+        lost = [str(axis) for axes in wider.dim_axes for axis in axes if axis not in chain(*was.dim_axes)]
+        what = f"{edit.what} drops {' and '.join(lost)}, which the value has before it"
+        why = "a dimension that a constraint does not name is whole on every device"
+        make_patch = partial(_spec_patch, edit.place, was, wider)
+        yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
+
+
+def _spec_patch(place: SourcePlace, was: TensorSharding, wider: TensorSharding) -> str:
+    """A diff of the spec of a constraint; empty if the line does not write it out, or does so twice."""
+    file, line, _ = place
+    tree = syntax_tree(file)
+    old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (was, wider))
+    return "" if tree is None else line_patch(file, tree, line, old, new)
+
+
 def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:
     text = ", ".join(filter(None, (edit.text, edit.condition)))
     make_patch = partial(_patch, edit.place) if kind is FindingKind.CONSTRAINT else str
@@ -58,7 +84,7 @@ def _patch(place: SourcePlace) -> str:
     tree = syntax_tree(file)
     if tree is None:
         return ""
-    names = {_CONSTRAIN, *_helpers(tree)}
+    names = {CONSTRAIN, *(one.name for one in helpers_of(tree))}
     calls = [
         node
         for node in ast.walk(tree)
@@ -71,16 +97,6 @@ def _patch(place: SourcePlace) -> str:
         lines = read_lines(file)
         return file_diff(file, lines, [*lines[: line - 1], *lines[line:]])
     return replaced(file, line, call.col_offset, call.end_col_offset or 0, ast.unparse(value))
-
-
-def _helpers(tree: ast.Module) -> set[str]:
-    """The functions of a file that return what they constrain."""
-    return {
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and isinstance(returned := node.body[-1], ast.Return)
-        if isinstance(returned.value, ast.Call) and name_of(returned.value.func) == _CONSTRAIN
-    }
 
 
 def _is_whole(tree: ast.Module, call: ast.Call, name: str) -> bool:

@@ -13,7 +13,7 @@ from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.code import constraint_cures, kernel_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
 from pyshardy.checkup.signs import signs
@@ -217,6 +217,7 @@ class _Checkup:
         return chain(
             donation_cures(own.before),
             self._output_cures(),
+            wider_cures(own.propagated),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             kernel_cures(own, self.mesh_name, self.mesh),

@@ -11,7 +11,7 @@ from jaxlib.mlir import ir
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
-from pyshardy.checkup.specs import spec_patch
+from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.core.alike import common
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
@@ -90,7 +90,7 @@ def _annotation(
         place,
         f"annotate `{name}` as {spec_text(new)}{also}",
         partial(store_annotations, annotations=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
-        partial(_spec_patch, module, was, edit.sharding),
+        partial(_spec_patch, module, [(one, edit.sharding) for one in changed]),
         subject=(edit.is_input, edit.indices),
     )
 
@@ -104,11 +104,16 @@ def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[Inter
     return [one for one in found if one.sharding is not None]
 
 
-def _spec_patch(module: Module, was: InterfaceTensor, sharding: TensorSharding) -> str:
-    """The other spec in the user's source, where it stands for the input's name."""
-    if was.sharding is None:
+def _spec_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
+    """The other specs in the user's source, where they stand for the inputs' names."""
+    numbers = {one.index for one, _ in changed}
+    kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
+    others = {without_end(_dims(one)) for one in kept}
+    specs = [(one.name, _dims(one.sharding), _dims(new)) for one, new in changed if one.sharding is not None]
+    if len(specs) < len(changed):
         return ""
-    return spec_patch(user_files(module.root), was.name, _dims(was.sharding), _dims(sharding))
+    changes = [SpecChange(name, old, new, without_end(old) not in others) for name, old, new in specs]
+    return spec_patch(user_files(module.root), changes)
 
 
 def _dims(sharding: TensorSharding) -> Dims:
@@ -148,7 +153,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
         )
     ]
     if all(_shards(two, propagated) >= _shards(one, propagated) for one, two in pairs):  # inputs do not get larger
-        patch = partial(_spec_patch, module, *as_outputs[0][1:]) if len(pairs) == 1 else str
+        patch = partial(_spec_patch, module, [(one, sharding) for _, one, sharding in as_outputs])
         ways.append((f"annotate `{one.name}` as {spec_text(other)}{more}", as_outputs, patch))
     for text, edits, make_patch in ways:
         apply = partial(store_annotations, annotations=edits)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyshardy.checkup.source import FILTER_JIT, JitCall, syntax_tree
+from pyshardy.checkup.source import FILTER_JIT, JitCall
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
+from pyshardy.source.syntax import syntax_tree
 
 _NAME = re.compile(r"result((?:\[\d+\]|\['[^']*'\])*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")

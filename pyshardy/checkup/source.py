@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.report.patch import file_diff, name_of
+from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import is_library
+from pyshardy.source.syntax import name_of, syntax_tree
 
 _JIT, FILTER_JIT = "jit", "filter_jit"
 _OUT = "out_shardings"
@@ -85,14 +86,6 @@ def jit_call(files: Iterable[str], function: str) -> JitCall | None:
     return found[0] if len(found) == 1 else None
 
 
-def syntax_tree(file: str) -> ast.Module | None:
-    """The syntax of a file; None if it cannot be read, or is not Python."""
-    try:
-        return ast.parse("".join(read_lines(file)))
-    except (SyntaxError, ValueError):
-        return None
-
-
 def _jits(file: str, tree: ast.Module | None, function: str) -> Iterator[JitCall]:
     """The places where a function is jitted."""
     for node in () if tree is None else ast.walk(tree):
@@ -118,8 +111,19 @@ def _is_jit(node: ast.expr) -> bool:
 
 def replaced(file: str, line: int, column: int, end: int, text: str) -> str:
     """A diff that replaces a part of a line of a file; columns count bytes."""
+    return replaced_all(file, {(line, column, end): text})
+
+
+def replaced_all(file: str, texts: Mapping[tuple[int, int, int], str]) -> str:
+    """A diff that replaces parts of lines of a file.
+
+    Args:
+        file: The file.
+        texts: The new texts by line, first column and the column after the last; columns count bytes.
+    """
     before = read_lines(file)
-    whole = before[line - 1].encode()
     after = [*before]
-    after[line - 1] = (whole[:column] + text.encode() + whole[end:]).decode()
+    for (line, column, end), text in sorted(texts.items(), reverse=True):
+        whole = after[line - 1].encode()
+        after[line - 1] = (whole[:column] + text.encode() + whole[end:]).decode()
     return file_diff(file, before, after)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pyshardy.checkup.source import replaced, syntax_tree
+from pyshardy.checkup.source import replaced_all
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
-from pyshardy.report.patch import name_of
 from pyshardy.report.rules import without_end
+from pyshardy.source.syntax import name_of, syntax_tree
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
@@ -49,28 +49,67 @@ class _Written(NamedTuple):
         return sum(part in own for part in parts) if parts and parts[-1] in own else 0
 
 
-def spec_patch(files: Iterable[str], name: str, old: Dims, new: Dims) -> str:
-    """A diff that changes the spec of an input; empty unless one place of a file has the old spec for this name.
+class SpecChange(NamedTuple):
+    """Another spec for an input.
 
-    Args:
-        files: Where to look; the first one that has it counts.
-        name: The input's name. A spec is for it if it stands in a dictionary, a call or an assignment under the last
-            part of the name; of several, that under most parts.
+    Attributes:
+        name: The input's name.
         old: The axes that it has.
         new: The axes to write.
+        is_only: Whether no other input has the old axes: then a spec that a source writes once is for this one.
     """
-    wanted = without_end(old)
+
+    name: str
+    old: Dims
+    new: Dims
+    is_only: bool = False
+
+
+def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
+    """A diff that changes the specs of inputs; empty unless one file has each of them, once.
+
+    A spec is for an input if it stands in a dictionary, a call or an assignment under the last part of the input's
+    name; of several, that under most parts.
+
+    Args:
+        files: Where to look; the first one that has the first input's counts.
+        changes: The changes.
+    """
     for file in files:
         tree = syntax_tree(file)
-        found = [one for one in _specs(tree, (), ()) if without_end(one.axes) == wanted] if tree else []
-        scores = [one.fits(name) for one in found]
-        best = [one.node for one, score in zip(found, scores) if score and score == max(scores)]
-        if best:
-            node = best[0]
-            if len(best) > 1 or node.lineno != node.end_lineno:
+        written = [] if tree is None else list(_specs(tree, (), ()))
+        found = [_place_of(change, written) for change in changes]
+        if not found or not found[0]:
+            continue
+        texts: dict[tuple[int, int, int], str] = {}
+        for place, change in zip(found, changes):
+            if len(place) != 1 or place[0].lineno != place[0].end_lineno:
                 return ""
-            return replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, _text(node, new))
+            node = place[0]
+            text = _text(node, change.new)
+            if texts.setdefault((node.lineno, node.col_offset, node.end_col_offset or 0), text) != text:
+                return ""
+        return replaced_all(file, texts)
     return ""
+
+
+def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
+    """A diff that changes the spec that a line writes; empty unless it writes the old one once."""
+    wanted = without_end(old)
+    found = [one.node for one in _specs(tree, (), ()) if one.node.lineno == line and without_end(one.axes) == wanted]
+    if len(found) != 1 or found[0].end_lineno != line:
+        return ""
+    node = found[0]
+    return replaced_all(file, {(line, node.col_offset, node.end_col_offset or 0): _text(node, new)})
+
+
+def _place_of(change: SpecChange, written: Sequence[_Written]) -> list[ast.Call | ast.Tuple]:
+    """Where a source writes the spec of an input; several places if it is not sure."""
+    wanted = without_end(change.old)
+    found = [one for one in written if without_end(one.axes) == wanted]
+    scores = [one.fits(change.name) for one in found]
+    best = [one.node for one, score in zip(found, scores) if score and score == max(scores)]
+    return best or ([one.node for one in found] if change.is_only and len(found) == 1 else [])
 
 
 def _text(node: ast.Call | ast.Tuple, new: Dims) -> str:

@@ -10,6 +10,7 @@ from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.source.assignments import Assignment, assignments, read_lines
 from pyshardy.source.places import short_path
+from pyshardy.source.syntax import name_of
 
 _CONTEXTS = frozenset(("set_mesh", "use_mesh", "use_abstract_mesh"))
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
@@ -119,11 +120,6 @@ def mesh_variable(tree: ast.Module) -> str:
         if name_of(node.value.func) in _MESHES
     ]
     return made[0] if len(made) == 1 else ""
-
-
-def name_of(node: ast.expr) -> str:
-    """The last name of an expression such as `jax.jit`; empty for another one."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _has_jax(tree: ast.Module) -> bool:

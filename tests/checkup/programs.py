@@ -125,6 +125,63 @@ new = array((64, 1, 16, 128), heads, jnp.bfloat16)
 arguments = cache, array((64, 16, 128), P("data", "model"), jnp.bfloat16), new, new, jax.ShapeDtypeStruct((), jnp.int32)
 """
 )
+_EXPERTS = (
+    _HEAD
+    + """\
+def experts(p, x):
+    weight, chosen = jax.lax.top_k(jax.nn.softmax(x @ p["router"], axis=-1), 2)
+    mask = jax.nn.one_hot(chosen, 8, dtype=x.dtype)
+    place = (jnp.cumsum(mask.sum(2), axis=1) - 1)[:, :, None, :] * mask
+    slot = jax.nn.one_hot(place.sum(-1).astype(jnp.int32), 512, dtype=x.dtype)
+    inside = jnp.einsum("gske,gskc,gsd->egcd", mask, slot, x)
+    inside = constrain(inside, P("model", "data"))
+    h = jax.nn.silu(jnp.einsum("egcd,edf->egcf", inside, p["up"]))
+    out = jnp.einsum("egcf,efd->egcd", h, p["down"])
+    return jnp.einsum("gske,gskc,gsk,egcd->gsd", mask, slot, weight, out)
+
+
+def loss(p, x):
+    return ((x + experts(p, x)).astype(jnp.float32) ** 2).mean()
+
+
+def update(p, x):
+    value, grads = jax.value_and_grad(loss)(p, x)
+    return jax.tree.map(lambda w, g: w - 0.1 * g, p, grads), value
+
+
+step = jax.jit(update, donate_argnames=("p",))
+p = {
+    "router": array((1024, 8), P()),
+    "up": array((8, 1024, 4096), P("model", "data")),
+    "down": array((8, 4096, 1024), P("model", None, "data")),
+}
+arguments = p, array((16, 1024, 1024), P("data"))
+"""
+)
+_STATE = (
+    _HEAD
+    + """\
+specs = {"up": P("data", "model"), "down": P("model", "data")}
+shapes = {"up": (4096, 16384), "down": (16384, 4096)}
+mean_specs = {"up": P("data", "model"), "down": P("model", "data")}
+
+
+def loss(params, x):
+    return ((jax.nn.gelu(x @ params["up"]) @ params["down"]) ** 2).mean()
+
+
+def update(params, mean, x):
+    value, grads = jax.value_and_grad(loss)(params, x)
+    mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mean, grads)
+    return jax.tree.map(lambda p, m: p - 0.1 * m, params, mean), mean, value
+
+
+step = jax.jit(update, donate_argnames=("params", "mean"))
+params = {name: array(shape, specs[name]) for name, shape in shapes.items()}
+mean = {name: array(shape, mean_specs[name]) for name, shape in shapes.items()}
+arguments = params, mean, array((16384, 4096), P("data"))
+"""
+)
 
 
 class Case(NamedTuple):
@@ -189,6 +246,13 @@ CASES = {
     ),
     "micro-batches that split the axis": Case(
         _MICRO, (('    xs = constrain(xs, P(None, ("data", "model")))\n', ""),), ("lost axis", "layout"), "`xs`"
+    ),
+    "a constraint that drops an axis": Case(
+        _EXPERTS, (('constrain(inside, P("model", "data"))', 'constrain(inside, P("model"))'),), ("constraint",), 'drops "data"'
+    ),
+    "a state that is whole": Case(
+        _STATE, (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
+        ("other output",), "mean",
     ),
     "a batch that is whole": Case(
         _LAYERS, (('(8192, 2048), P("data"))', "(8192, 2048), P())"), ('    y = constrain(y, P("data"))\n', "")),

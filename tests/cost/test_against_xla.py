@@ -8,6 +8,8 @@ import pytest
 
 from .against_xla import EXAMPLES, Compared, all_programs, compare, rank_correlation, table
 
+pytestmark = pytest.mark.slow
+
 MEMORY = {  # how far the estimate of the peak may be off
     "mlp_training": 0.02, "transformer_scan_remat": 0.06, "gan_training": 0.02, "fully_sharded": 0.03,
     "moe_sorted_dispatch": 0.04, "per_example_gradients": 0.03, "embedding_training": 0.04, "resnet_block": 0.07,

@@ -115,6 +115,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", LIMITS, ids=lambda core: core.__name__)
 def test_peak_memory_is_near_what_xla_needs(core: Callable[[], Core]) -> None:
     function, args, options = core()

@@ -36,6 +36,8 @@ def partitioned(name: str) -> pyshardy.Partition:
     return pyshardy.partition(pyshardy.load(program.lower()))
 
 
+@pytest.mark.slow_but_for("manual_collectives")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_alive_at_the_peak_is_the_peak(name: str) -> None:
     memory = pyshardy.cost(partitioned(name), "h100").estimate.memory
@@ -43,6 +45,7 @@ def test_what_is_alive_at_the_peak_is_the_peak(name: str) -> None:
     assert sum(dict(memory.categories).values()) == memory.bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_overlap_saves_time_and_hides_no_kernel(name: str) -> None:
     found = pyshardy.cost(partitioned(name), "v5e").estimate
@@ -52,6 +55,7 @@ def test_overlap_saves_time_and_hides_no_kernel(name: str) -> None:
     assert both == pytest.approx(found.serial_seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_collectives_are_those_of_the_program(name: str) -> None:
     partition = partitioned(name)
@@ -59,6 +63,7 @@ def test_collectives_are_those_of_the_program(name: str) -> None:
     assert totals(counted) == expected(partition.traffic)
 
 
+@pytest.mark.slow
 def test_another_count_is_seen() -> None:
     partition = partitioned("mlp_training")
     counted = count_collectives(cost_program(partition.module.root, partition.meshes))

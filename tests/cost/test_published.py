@@ -10,6 +10,8 @@ from support.reference import jaxlib_version
 
 from .published import PAGE, RATIOS, ROWS, estimates, line, table
 
+pytestmark = pytest.mark.slow
+
 SOME = (
     "T1",
     "T8",

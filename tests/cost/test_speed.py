@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import costing
 from benchmarks.costing import Timing, example, least, missed, table
 from pyshardy import cost, partition
 from pyshardy.ir.mesh_sizes import with_mesh_sizes
+
+pytestmark = pytest.mark.slow
 
 
 def test_thousands_of_devices_take_no_longer_than_eight() -> None:

@@ -18,6 +18,7 @@ from support.programs import module_text
 EDITS = 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_edits_of_a_program(name: str) -> None:
     if reason := PROGRAMS[name].skip():

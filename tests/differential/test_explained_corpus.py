@@ -22,6 +22,7 @@ NOT_FOUND = {
 """Per program, the most collectives of which the cause is told in the words of the program per device."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value_has_a_story(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), pyshardy.PropagateOptions(trace=True))
@@ -40,6 +41,7 @@ def check_stories(result: Propagation) -> None:
         assert row.bytes_per_device >= 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_collective_has_a_cause(name: str) -> None:
     partition = pyshardy.partition(pyshardy.load(PROGRAMS[name].lower()))

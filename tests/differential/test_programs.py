@@ -19,6 +19,7 @@ BEFORE_0_12 = dict.fromkeys(
 PIPELINES = ("sdy-propagation-pipeline", "sdy-propagation-pipeline{dedup-functions-fully=true}")
 
 
+@pytest.mark.slow_but_for("mlp_training-sdy-propagation-pipeline")
 @pytest.mark.parametrize("pipeline", PIPELINES)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program(name: str, pipeline: str) -> None:

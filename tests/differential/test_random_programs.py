@@ -39,6 +39,7 @@ def pipeline_of(level: str) -> tuple[str, Features]:
     return (pipeline if pipeline == PIPELINE else PREPARE + pipeline), features
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("level", "start"), [(level, start) for level, count in PROGRAMS.items() for start in range(0, count, CHUNK)]
 )

@@ -45,6 +45,7 @@ def written_again(module: Module, text: str) -> Module:
     return written
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program(name: str) -> None:
     program = PROGRAMS[name]
@@ -73,6 +74,7 @@ REFUSED = "driver/properties.mlir"
 """A file of a module that cannot be read, as it shows."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", [path for path in FILES if str(path) != REFUSED], ids=str)
 def test_filecheck_inputs(path: object) -> None:
     stem = str(path).removesuffix(".mlir")

@@ -43,6 +43,7 @@ def with_places(text: str) -> Module:
     return Module.parse(Module.parse(text.replace(":0 to :", ":1 to :")).bytecode())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("stage", PASSES)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_program(name: str, stage: str) -> None:

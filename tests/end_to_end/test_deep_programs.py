@@ -48,6 +48,7 @@ def deep(name: str) -> Ran:
     return ran(DEEP[name]().load())
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DEEP)
 def test_a_deep_program_raises_no_false_alarm(name: str) -> None:
     differences = deep(name).compare()
@@ -59,6 +60,7 @@ def test_a_deep_program_raises_no_false_alarm(name: str) -> None:
 IN_F32 = [name for name in DEEP if not name.endswith(("16", "mixed", "layer"))]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", IN_F32)
 def test_in_f32_nothing_is_left_in_doubt(name: str) -> None:
     for difference in deep(name).compare():
@@ -94,6 +96,7 @@ def in_one_element(part: np.ndarray, device: Any) -> np.ndarray:
 CHANGES = [everywhere, on_one_device, in_one_element]
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", IN_F32)
 def test_an_error_of_a_percent_in_any_output_is_noticed(name: str, change: Callable[..., np.ndarray]) -> None:
@@ -110,6 +113,7 @@ def test_an_error_of_a_percent_in_any_output_is_noticed(name: str, change: Calla
 NARROW = ["residual mlp bf16", "residual mlp f16", "recurrent bf16", "transformer training mixed"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NARROW)
 def test_in_a_narrow_type_an_error_of_all_of_a_large_output_is_noticed(name: str) -> None:
     right = deep(name)

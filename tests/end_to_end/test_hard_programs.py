@@ -20,6 +20,7 @@ PROGRAMS = {**hard_programs.PROGRAMS, **out_of_bounds.PROGRAMS, **two_meshes.PRO
 NAN, INF = float("nan"), float("inf")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_devices_give_what_one_device_gives(name: str) -> None:
     for seed in range(3):

@@ -20,6 +20,7 @@ def partitioned(name: str) -> Partition:
     return pyshardy.partition(pyshardy.load(program.lower()))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_lock_that_is_read_again_is_that_of_the_program(name: str) -> None:
     found = partitioned(name)
@@ -30,6 +31,7 @@ def test_a_lock_that_is_read_again_is_that_of_the_program(name: str) -> None:
     assert sum(row.layers for row in lock.inputs) == len(found.inputs)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", sorted({*PROGRAMS} - {SEVERAL_MESHES}))
 def test_without_an_annotation_what_differs_has_a_reason(name: str) -> None:
     found = partitioned(name)

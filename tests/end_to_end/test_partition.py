@@ -45,6 +45,8 @@ def check_placement(partition: pyshardy.Partition, found: Sequence[jax.Array]) -
             assert index == held[devices.index(shard.device)]
 
 
+@pytest.mark.slow_but_for("mlp_training")
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     program = usable(name)
@@ -63,6 +65,7 @@ def test_a_program_computes_the_same_on_eight_devices(name: str) -> None:
     check_placement(partition, found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", ["mlp_training", "spatial_convolution", "stencil", "unet"])
 def test_options_do_not_change_the_numbers(name: str, options: str) -> None:
@@ -97,6 +100,7 @@ def test_callbacks_run_on_one_device_and_get_whole_values() -> None:
         pyshardy.run(partition, *inputs_of(module, program.concrete_args()), engine="interpreter")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_the_transformer_computes_the_same_on_eight_devices(optimizer: str) -> None:
     example = load_example("transformer")

@@ -84,6 +84,7 @@ def test_a_wrong_answer_of_a_process_is_noticed() -> None:
             check(outputs, wrong)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", ["dies", "dies amid"])
 def test_a_process_that_dies_ends_the_others_run(ending: str) -> None:
     """Before it comes to a run, which its silence tells, or while it runs, which broken connections may tell too."""
@@ -110,6 +111,7 @@ def test_processes_with_different_programs_are_refused_before_they_run() -> None
             )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("ending", ["stops", "stops amid", "stops first", "sleeps"])
 def test_a_process_that_hangs_is_an_error_in_the_others_in_time(ending: str) -> None:
     """Stopped before it comes, while it runs, where it is the first; or alive, but somewhere else."""

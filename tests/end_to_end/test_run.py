@@ -39,6 +39,7 @@ def test_an_exception_in_a_partitioner_of_the_user_is_named() -> None:
         pyshardy.propagate(pyshardy.load(lowered)).run(array)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_the_transformer_computes_the_same_on_eight_devices(optimizer: str) -> None:
     example = load_example("transformer")

@@ -116,6 +116,7 @@ def _training(name: str, size: int, spec: P) -> tuple[Callable[..., Any], pyshar
     return jax.jit(jax.value_and_grad(loss, argnums=(0, 1))), pyshardy.load(step, *inputs), inputs
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("name", "split"),
     [(name, split) for name in LAYERS for split in SPLITS if split == "rows and columns" or name in IN_EVERY_SPLIT],

@@ -170,6 +170,7 @@ def test_a_reader_that_ends_is_counted_apart(tmp_path: Path, capfd: pytest.Captu
 GOOD_BYTECODE = pyshardy.load(MODULE).bytecode()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_readers", [False, True])
 def test_a_signal_over_bytecode_is_the_readers_if_it_alone_ends(
     is_readers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -70,6 +70,7 @@ def test_24_layers_load_in_time(browser: Browser, large: Callable[[int], Path]) 
     assert browser.run("return programs[0].opCount") > 10_000
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("layers", "ops"), [(24, 10_000), (64, 30_000)])
 def test_nothing_freezes(browser: Browser, large: Callable[[int], Path], layers: int, ops: int) -> None:
     actions = {

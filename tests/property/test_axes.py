@@ -55,6 +55,7 @@ def on_one_axis(draw: st.DrawFn, count: int = 2, coexisting: bool = False) -> tu
     return mesh, found
 
 
+@pytest.mark.slow
 @given(ONE)
 def test_a_reference_makes_as_many_shards_as_it_is_long(drawn: tuple[Mesh, AxisRef]) -> None:
     mesh, axis = drawn

@@ -66,6 +66,7 @@ def test_a_timeline_ends_with_what_propagation_found(seed: int, features: Featur
     assert tuple(timeline_of(program, run, options).last[: len(program.shapes)]) == run.shardings
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, FEATURES)
 def test_running_again_gives_what_a_run_over_everything_gives(seed: int, features: Features) -> None:
@@ -109,6 +110,7 @@ def test_a_wrong_run_is_found() -> None:
     pytest.fail("no edit changes anything")
 
 
+@pytest.mark.slow
 @FEW
 @given(SEEDS, FEATURES)
 def test_an_edit_gives_what_annotating_and_propagating_gives(seed: int, features: Features) -> None:

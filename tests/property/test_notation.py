@@ -40,6 +40,7 @@ def _shardings(draw: st.DrawFn) -> TensorSharding:
     return draw(tensor_shardings(mesh, mesh_name=draw(names.filter(len) | st.just(mesh))))
 
 
+@pytest.mark.slow
 @given(NAMED_MESHES)
 def test_meshes(mesh: Mesh) -> None:
     assert parse_mesh(str(mesh)) is parse_mesh(f"#sdy.mesh{mesh}") is mesh

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pyshardy
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.planning.settling import is_better_plan
+
+pytestmark = pytest.mark.slow
 
 SIZES = {"a": 2, "b": 4}
 

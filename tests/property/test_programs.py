@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from jaxlib.mlir import ir
@@ -223,6 +224,7 @@ def test_text_and_bytecode_come_back_as_they_were(seed: int) -> None:
     assert bytecode.with_root(bytecode.copy_root()).text(generic=True) == generic
 
 
+@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter() -> None:
     code = (
         "from tests.property.test_programs import *\n"

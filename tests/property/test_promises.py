@@ -220,6 +220,7 @@ def stages(seed: int, pipeline: str) -> tuple[tuple[Pass, Module, Module], ...]:
     return tuple(found)
 
 
+@pytest.mark.slow_but_for("sdy-import-pipeline,sdy-populate-op-shar1")
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline[:40])
 def test_promises_are_kept(pipeline: str) -> None:
     checked = Counter[str]()
@@ -238,6 +239,7 @@ def test_every_pass_has_a_promise() -> None:
     assert set(PASSES) - run <= set(NOT_HERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ABSENT, *HOLDS, *AGAIN])
 def test_a_pass_that_does_nothing_breaks_its_promise(name: str) -> None:
     """On some program, the module before a pass is not as it must be after it."""

@@ -260,6 +260,7 @@ def test_what_the_engine_skips_would_change_nothing(seed: int) -> None:
         assert propagate_program(program) == found
 
 
+@pytest.mark.slow
 def test_the_order_of_hashes_does_not_matter() -> None:
     code = (
         "from tests.property.test_propagation import *\n"

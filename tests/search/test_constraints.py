@@ -84,6 +84,7 @@ MOST = 4
 """Values of a program that are constrained, each in a module of its own."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "file, program, least",
     [

@@ -28,6 +28,7 @@ def evaluator_of(name: str, mesh: dict[str, int] = MESH, chip: str = "v5e", memo
     return Evaluator(module, mesh, chip, memory=memory)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["product", "attention", "convolution"])
 def test_ours_is_the_best_there_is(name: str) -> None:
     found = tiny_contest(name, "v5e")

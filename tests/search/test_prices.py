@@ -53,6 +53,7 @@ def wrong(program: str, mesh: dict[str, int], scale: float = 1.0) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_price_inside_of_the_search_is_that_of_cost(program: str) -> None:
     mesh = MESHES["2x2x2" if list(PROGRAMS).index(program) % 2 else "2x4"]

@@ -39,6 +39,7 @@ def tiny(name: str, mesh: dict[str, int]) -> pyshardy.Module:
     return pyshardy.load(jax.jit(step, donate_argnums=donated), *arguments, mesh=mesh, platform="tpu")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TINY)
 def test_no_sharding_of_a_tiny_program_is_below_the_bound(name: str) -> None:
     module = tiny(name, MESH)
@@ -50,6 +51,7 @@ def test_no_sharding_of_a_tiny_program_is_below_the_bound(name: str) -> None:
     assert min(found) < max(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("program", "chip"), [("dense", "v5e"), ("routed", "h100"), ("graph", "v5e")])
 def test_no_plan_of_people_or_chance_is_below_the_bound(program: str, chip: str) -> None:
     module = load(program, MESH)

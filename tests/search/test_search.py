@@ -59,6 +59,7 @@ func.func @main(%a: tensor<8192x4096xbf16>, %b: tensor<4096x16384xbf16>, %c: ten
 }"""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("program", "chip"), [*product(["dense", "experts", "scanned"], ["v5e", "h100"])])
 def test_no_worse_than_people(program: str, chip: str) -> None:
     found = compared(Case(program, "2x4", chip), budget_s=120, candidates=200)

@@ -29,6 +29,7 @@ import pyshardy
 from pyshardy import PartitionSpec as Spec
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_plan_is_what_xla_makes_of_it(program: str) -> None:
     found = truth(program, saved_specs(program))

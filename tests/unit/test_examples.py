@@ -33,6 +33,7 @@ def test_concrete_arguments_have_the_shapes_of_the_abstract_ones() -> None:
         assert (shape.shape, shape.dtype) == (array.shape, array.dtype)
 
 
+@pytest.mark.slow
 def test_a_step_of_gradient_descent_makes_the_loss_smaller() -> None:
     config = replace(SMALL, optimizer="sgd", learning_rate=0.1)
     params, state, tokens, targets = transformer.concrete_args(config, 0)

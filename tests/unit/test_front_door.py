@@ -311,6 +311,7 @@ jax.devices()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level, is_quiet", [(None, True), ("0", False)])
 def test_xla_prints_no_line_per_device_unless_the_user_asks_for_it(level: str | None, is_quiet: bool) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}

@@ -174,6 +174,7 @@ def tried(good: Good, place: int | str, value: Any) -> str:
     return ""
 
 
+@pytest.mark.slow_cases("Module.parse", "cost", "diff", "load_text", "report")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 def test_wrong_arguments(name: str) -> None:

@@ -110,6 +110,7 @@ def test_the_program_of_one_device_does_not_grow_with_their_number() -> None:
     assert many.replace(str(2**31), "8") == few
 
 
+@pytest.mark.slow
 def test_as_many_as_there_may_be_are_listed() -> None:
     mesh = Mesh([("x", MOST_DEVICES // 2), ("y", 2)])
     assert shard_indices((AxisRef("y"),), mesh)[-4:] == (0, 1, 0, 1)

@@ -325,6 +325,7 @@ def test_partial_values_at_the_border() -> None:
         pyshardy.run(found, A[0, :8])
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_import_jax() -> None:
     code = "import sys, pyshardy; pyshardy.partition; print('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

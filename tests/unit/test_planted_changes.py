@@ -51,6 +51,7 @@ def test_a_removed_constraint() -> None:
     assert "-   ×2 f32[32, 256] P('data', 'model')" in lines(found)
 
 
+@pytest.mark.slow
 def test_a_new_axis() -> None:
     found = compared(expert=True)
     assert not found
@@ -64,6 +65,7 @@ def test_a_new_axis() -> None:
     assert removed.why == (f"it was for `reduce`, which is at {line_of('.mean()')}",)
 
 
+@pytest.mark.slow
 def test_an_op_that_reshards() -> None:
     found = compared(gathers=True)
     assert not found
@@ -95,6 +97,7 @@ def test_another_optimizer() -> None:
     assert [total.after for total in found.totals if total.name == "  optimizer state"] == [192 * 1024]
 
 
+@pytest.mark.slow
 def test_a_changed_input_spec() -> None:
     found = compared(columns=False)
     assert not found
@@ -132,6 +135,7 @@ def test_an_op_of_another_type() -> None:
     assert "bf16[64, 128], 24.0 KiB" in summed[0].after
 
 
+@pytest.mark.slow
 def test_an_additional_output() -> None:
     found = compared(counts=True)
     assert not found
@@ -143,6 +147,7 @@ def test_an_additional_output() -> None:
     assert (change.verb, change.places) == ("added", (line_of("jnp.sqrt"),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change, kind", [({"constrains": False}, "constraint"), ({"narrow": True}, "type"), ({"data": 8}, "mesh")]
 )
@@ -156,6 +161,7 @@ def test_a_program_without_names_and_lines(change: dict[str, object], kind: str)
         assert found.changes[0].why == (f"bf16 by `convert` at the text:{line}",)
 
 
+@pytest.mark.slow
 def test_every_line_is_in_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
     found = compared(columns=False)
     for width in (60, 80, 200):

@@ -17,6 +17,8 @@ from pyshardy.ir.context import make_context
 from support.programs import load_example, module_text
 from support.reference import run_reference
 
+pytestmark = pytest.mark.slow
+
 # What the corpus exists to cover; taking a program away must not lose any of these.
 COVERED = """
     func.call sdy.sharding_constraint sdy.manual_computation
@@ -116,6 +118,7 @@ def tiny(**options):
     return example, example.Config(**sizes | options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("optimizer", "learning_rate"), [("adam", 0.01), ("sgd", 0.5)])
 def test_transformer_learns(optimizer, learning_rate):
     example, config = tiny(optimizer=optimizer, learning_rate=learning_rate)

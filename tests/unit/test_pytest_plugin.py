@@ -36,6 +36,7 @@ def pytest_in(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_option_of_pytest(tmp_path: Path) -> None:
     (tmp_path / "test_step.py").write_text(TEST)
     missing = pytest_in(tmp_path)

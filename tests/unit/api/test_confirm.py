@@ -11,6 +11,7 @@ from support.tables import tables_in
 from tests.unit.compilers.programs import REPLICATED, SUMMED
 
 
+@pytest.mark.slow
 def test_memory_and_collectives_of_the_compiled_program() -> None:
     found = pyshardy.confirm(SUMMED, "cpu")
     parts = dict(found.memory)
@@ -36,6 +37,7 @@ def test_collectives_stand_beside_those_of_the_partitioned_program() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_result_knows_its_compiler() -> None:
     found = pyshardy.confirm(pyshardy.propagate(REPLICATED, compiler="cpu"))
     assert len(found.replications) == 1
@@ -97,6 +99,7 @@ def layers(count: int) -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_shortened_program_tells_of_the_whole() -> None:
     text = layers(16)
     whole, short = (pyshardy.confirm(text, "cpu", shortened=shortened) for shortened in (False, True))

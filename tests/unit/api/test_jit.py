@@ -53,6 +53,7 @@ def test_it_traces_once_per_shape_and_static_value() -> None:
     assert traced == [((8, 16), 2), ((8, 16), 3), ((16, 16), 2)]
 
 
+@pytest.mark.slow
 def test_keys() -> None:
     def draw(key, x):
         key, other = jax.random.split(key)
@@ -95,6 +96,7 @@ def test_what_is_refused() -> None:
         cluster(np.ones(512, np.float32))
 
 
+@pytest.mark.slow
 def test_what_jax_takes_as_no_argument_is_refused_as_by_jax() -> None:
     def scaled(x, mode="double"):
         return x * (2 if mode == "double" else 3)

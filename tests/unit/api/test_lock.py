@@ -69,6 +69,7 @@ def test_a_check_is_true_or_has_a_diff(tmp_path: Path) -> None:
     assert "<pre" in other._repr_html_()
 
 
+@pytest.mark.slow
 def test_replications_are_locked() -> None:
     found = pyshardy.lock(REPLICATED, compiler="cpu", budgets=pyshardy.Budgets(no_replication=True))
     (row,) = found.replications
@@ -78,6 +79,7 @@ def test_replications_are_locked() -> None:
     assert checked.broken[0].startswith("no replication is allowed: ")
 
 
+@pytest.mark.slow
 def test_a_new_replication() -> None:
     lock = pyshardy.lock(REPLICATED, compiler="cpu")
     (change,) = pyshardy.check(REPLICATED, replace(lock, replications=())).changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from search.patching import apply_patch
 from pyshardy.checkup.code import _patch
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call
-from pyshardy.checkup.specs import spec_patch
+from pyshardy.checkup.specs import SpecChange, line_patch, spec_patch
 from pyshardy.core.axes import Dims
 
 DONATE = "donate_argnames=('x',)"
@@ -54,17 +55,45 @@ def test_without_one_place_there_is_no_patch(file: Path, text: str) -> None:
 
 def test_a_spec_is_changed_where_its_name_has_it(file: Path) -> None:
     file.write_text('specs = {"w": P("data", None), "v": P("data")}\nmore = dict(w=P("model"))\n')
-    diff = spec_patch([str(file)], "w", (("data",), ()), ((), ("data", "model")))
+    diff = spec_patch([str(file)], [SpecChange("w", (("data",), ()), ((), ("data", "model")))])
     assert added(diff) == ['specs = {"w": P(None, (\'data\', \'model\')), "v": P("data")}']
-    assert added(spec_patch([str(file)], "w", (("model",),), ())) == ["more = dict(w=P())"]
-    assert spec_patch([str(file)], "w", (("other",),), ()) == ""
+    assert added(spec_patch([str(file)], [SpecChange("w", (("model",),), ())])) == ["more = dict(w=P())"]
+    assert spec_patch([str(file)], [SpecChange("w", (("other",),), ())]) == ""
 
 
 def test_a_spec_at_two_places_or_over_lines_is_left_alone(file: Path) -> None:
     file.write_text('a = {"w": P("data")}\nb = {"w": P("data")}\nc = {"u": P(\n    "x")}\nd = {"t": P(axis)}\n')
-    assert spec_patch([str(file)], "w", (("data",),), ()) == ""
-    assert spec_patch([str(file)], "u", (("x",),), ()) == ""
-    assert spec_patch([str(file)], "t", (("x",),), ()) == ""
+    assert spec_patch([str(file)], [SpecChange("w", (("data",),), ())]) == ""
+    assert spec_patch([str(file)], [SpecChange("u", (("x",),), ())]) == ""
+    assert spec_patch([str(file)], [SpecChange("t", (("x",),), ())]) == ""
+
+
+def test_specs_of_several_inputs_are_changed_together(file: Path) -> None:
+    file.write_text('mean = {"up": P(), "down": P()}\n')
+    up, down = SpecChange("mean['up']", (), (("x",),)), SpecChange("mean['down']", (), (("y",),))
+    assert added(spec_patch([str(file)], [up, down])) == ["mean = {\"up\": P('x'), \"down\": P('y')}"]
+    assert spec_patch([str(file)], [up, SpecChange("mean['other']", (), (("y",),))]) == ""
+    assert spec_patch([str(file)], [up, up._replace(new=(("z",),))]) == ""
+    assert spec_patch([str(file)], []) == ""
+
+
+def test_the_only_spec_for_the_only_input_needs_no_name(file: Path) -> None:
+    file.write_text('batch = P(None, "data")\nother = P("data")\n')
+    change = SpecChange("images", ((), ("data",)), (("data",),), is_only=True)
+    assert added(spec_patch([str(file)], [change])) == ["batch = P('data')"]
+    assert spec_patch([str(file)], [change._replace(is_only=False)]) == ""
+    file.write_text('batch = P(None, "data")\nother = P(None, "data")\n')
+    assert spec_patch([str(file)], [change]) == ""
+
+
+def test_the_spec_of_a_constraint_is_changed_in_its_line(file: Path) -> None:
+    text = 'x = pin(x, P("model"))\ny = pin(x, P("model")) + pin(z, P("model"))\n'
+    file.write_text(text)
+    old, new = (("model",), ()), (("model",), ("data",))
+    assert added(line_patch(str(file), ast.parse(text), 1, old, new)) == ["x = pin(x, P('model', 'data'))"]
+    assert (
+        line_patch(str(file), ast.parse(text), 2, old, new) == line_patch(str(file), ast.parse(text), 3, old, new) == ""
+    )
 
 
 def test_a_constraint_is_left_out(file: Path) -> None:
@@ -122,18 +151,20 @@ class Block(nnx.Module):
 )  # fmt: skip
 def test_axes_in_a_tuple_of_flax_are_changed(file: Path, name: str, old: Dims, new: Dims, after: str) -> None:
     file.write_text(FLAX)
-    assert [line.strip() for line in added(spec_patch([str(file)], name, old, new))] == [after]
+    assert [line.strip() for line in added(spec_patch([str(file)], [SpecChange(name, old, new)]))] == [after]
 
 
 def test_a_spec_for_another_name_is_left_alone(file: Path) -> None:
     file.write_text(FLAX)
-    assert spec_patch([str(file)], "model.up.bias.value", ((), ("model",)), ()) == ""
-    assert spec_patch([str(file)], "model.kernel.value", ((), ("model",)), ()) == ""  # that of up and that of down
+    assert spec_patch([str(file)], [SpecChange("model.up.bias.value", ((), ("model",)), ())]) == ""
+    assert (
+        spec_patch([str(file)], [SpecChange("model.kernel.value", ((), ("model",)), ())]) == ""
+    )  # that of up and that of down
 
 
 def test_a_table_of_patterns_is_changed_where_one_fits(file: Path) -> None:
     file.write_text('layout[".*up/kernel"] = (None, "model")\nlayout[".*down/kernel"] = (None, "model")\n')
-    diff = spec_patch([str(file)], "model['net/down/kernel']", ((), ("model",)), (("model",), ()))
+    diff = spec_patch([str(file)], [SpecChange("model['net/down/kernel']", ((), ("model",)), (("model",), ()))])
     assert added(diff) == ["layout[\".*down/kernel\"] = ('model', None)"]
 
 

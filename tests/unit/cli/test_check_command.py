@@ -68,6 +68,7 @@ def test_as_json(cli: Cli, lock: Path, other: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_options_may_stand_anywhere(cli: Cli, lock: Path) -> None:
     assert cli("check", MLP, "--json", lock) == cli("check", "--json", MLP, lock)
     assert cli("check", MLP, "--shard", "x=data,None", lock).status == 0
@@ -102,6 +103,7 @@ def test_other_versions_are_named_where_something_differs(cli: Cli, lock: Path, 
     assert f"the lock is from jaxlib 0.0.1, this is jaxlib {old.jaxlib}" in " ".join(found.out.split())
 
 
+@pytest.mark.slow
 def test_the_compiler_of_the_lock_is_asked(cli: Cli, lock: Path) -> None:
     cli("lock", MLP, "-o", lock, "--compiler", "cpu")
     written = load_lock(lock)
@@ -134,6 +136,7 @@ def test_no_lock(cli: Cli) -> None:
     assert found.status == 2 and "got nowhere.lock: no such file or directory" in found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_other", [False, True])
 def test_the_job_on_the_page(lock: Path, other: Path, is_other: bool) -> None:
     page = (Path(__file__).parents[3] / "docs" / "locks.md").read_text()

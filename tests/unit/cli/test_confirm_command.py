@@ -13,6 +13,7 @@ from .command_line import Cli
 from .opt_command_line import Put
 
 
+@pytest.mark.slow
 def test_the_tables_and_the_json(cli: Cli, put: Put) -> None:
     found = cli("confirm", put(SUMMED), "--compiler", "cpu")
     assert found.status == 0 and found.out.startswith("compiled by XLA for CPUs (jaxlib ")
@@ -21,6 +22,7 @@ def test_the_tables_and_the_json(cli: Cli, put: Put) -> None:
     assert data["shortened"] is None
 
 
+@pytest.mark.slow
 def test_a_few_layers_for_all(cli: Cli, put: Put) -> None:
     found = cli("confirm", put(layers(13)), "--compiler", "cpu", "--shortened", "--json")
     data = json.loads(found.out)

@@ -22,6 +22,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow_cases("run")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_dumps(cli: Cli, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(DUMP_VARIABLE, "elsewhere")

@@ -36,6 +36,7 @@ def test_hlo_with_axes_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["inputs"][0]["sharding"] == '[{"data", "model":(1)2}, {}]'
 
 
+@pytest.mark.slow
 def test_hlo_runs_on_virtual_devices(tmp_path: Path) -> None:
     """In a process of its own: reading HLO has XLA read its flags, and then it is too late to ask for devices there."""
     path = tmp_path / "f.txt"

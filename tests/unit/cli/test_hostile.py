@@ -93,6 +93,7 @@ def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow_cases("names", "numbers")
 @pytest.mark.usefixtures("somewhere")
 @pytest.mark.parametrize("lines", [numbers, sizes, names, shapes])
 def test_one_error_each(lines: Callable[[], list[list[str]]], capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from pyshardy.cli.arguments import make_parser
 from pyshardy.cli.main import main
-from support.sampled import ALL_TESTS
+from support.marks import ALL_TESTS
 
 from .test_hostile import check
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """sdy.mesh @mesh = <["x"=4, "y"=2]>
 func.func @main(%a: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} loc("a")) -> tensor<8x4xf32> {

@@ -13,6 +13,8 @@ from ..frontend.hlo_texts import write_dump
 from .command_line import Cli
 from .opt_command_line import BAD, GOOD, GROUPED, SHARDED, Put, run
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (["propagate"], ["show", "--json"], ["partition", "--json"], ["run", "--json"])
 ENDS = "import os; os.abort()"
 MESSAGE = (

@@ -30,6 +30,7 @@ def test_as_json(cli: Cli) -> None:
     assert (found["compiler"], found["chip"], found["collectives"][0]["kind"]) == ("none", "v5p", "all_reduce")
 
 
+@pytest.mark.slow
 def test_the_example_in_any_size(cli: Cli) -> None:
     lock = parse_lock(cli("lock", "example", "--layers", "3", "--width", "64", "--vocabulary", "64").out)
     assert "params['layers'][0..2]['w1']" in [row.name for row in lock.inputs]

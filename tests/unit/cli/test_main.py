@@ -24,6 +24,8 @@ from .opt_command_line import Put
 from .processes import run_process
 from .sample_modules import MESH, MLP, T, negate, on
 
+pytestmark = pytest.mark.slow
+
 
 def summary_of_mlp(with_origins: bool = True) -> Summary:
     """What is shown of the example file."""

@@ -15,6 +15,7 @@ from pyshardy.ir.module import Module
 from .opt_command_line import GOOD, GROUPED, PRINTED, SHARDED, WITH_UNUSED, Outcome, Put, run
 
 
+@pytest.mark.slow
 def test_as_a_program(put: Put) -> None:
     source = put(WITH_UNUSED)
     command = [sys.executable, "-m", "pyshardy.opt"]
@@ -44,6 +45,7 @@ def test_interrupting_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr() == ("", "interrupted\n")
 
 
+@pytest.mark.slow
 def test_passes_run_without_jax_and_without_tables(put: Put) -> None:
     code = (
         "import io, sys; from pyshardy.cli.opt import run_opt; "
@@ -98,6 +100,7 @@ func.func @main() -> tensor<6xf32> {
 }"""
 
 
+@pytest.mark.slow
 def test_a_pass_that_needs_numpy_has_it(put: Put) -> None:
     assert "numpy" in imported_modules(put(PADDED), "-sdy-pad-for-divisibility")
     done = subprocess.run(
@@ -106,6 +109,7 @@ def test_a_pass_that_needs_numpy_has_it(put: Put) -> None:
     assert "6.000000e+00, 0.000000e+00, 0.000000e+00]> : tensor<8xf32>" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_does_what_a_call_does(put: Put, tmp_path: Path) -> None:
     source, output = put(f"{SHARDED}// -----\n{GROUPED}"), tmp_path / "out.mlir"
     for flags in (
@@ -119,6 +123,7 @@ def test_a_process_of_its_own_does_what_a_call_does(put: Put, tmp_path: Path) ->
     assert output.read_text().count("module") == 2
 
 
+@pytest.mark.slow
 def test_all_that_a_process_prints_arrives(put: Put) -> None:
     functions = "".join(f"func.func @f{number}() {{ return }}\n" for number in range(5000))
     done = subprocess.run([sys.executable, "-m", "pyshardy.opt", put(functions)], capture_output=True, text=True)

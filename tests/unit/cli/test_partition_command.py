@@ -232,6 +232,7 @@ def test_meshes_of_different_sizes(cli: Cli, written: Callable[[str], Path]) -> 
 # run
 
 
+@pytest.mark.slow_cases("interpreter")
 @pytest.mark.parametrize("engine", ["local", "xla", "interpreter"])
 def test_every_engine_agrees_with_one_device(engine: str, cli: Cli) -> None:
     if engine == "interpreter" and jaxlib_version() < (0, 12):
@@ -284,6 +285,7 @@ def test_options_of_partitioning_count(
     assert seen == [pyshardy.PartitionOptions(False, True, True, False)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("devices", "status", "said"),
     [("8", 0, "within rounding"), ("12", 0, "within rounding"), ("4", 2, "got 4 devices, needed 8")],

@@ -48,6 +48,7 @@ NOT_MODULES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_but_for("text-show")
 @pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize("case", NOT_MODULES)
 def test_a_module_that_makes_no_sense_is_refused_with_one_message(
@@ -59,6 +60,7 @@ def test_a_module_that_makes_no_sense_is_refused_with_one_message(
     assert cli(command, path) == Outcome(1, "", f"error: {message.format(path=path)}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, "what was there"])
 @pytest.mark.parametrize("case", NOT_MODULES)
 def test_a_refused_module_leaves_the_output_as_it_was(case: str, before: str | None, cli: Cli, tmp_path: Path) -> None:
@@ -72,6 +74,7 @@ def test_a_refused_module_leaves_the_output_as_it_was(case: str, before: str | N
     assert {file.name for file in tmp_path.iterdir()} == {"in.mlir"} | ({"out.mlir"} if before else set())
 
 
+@pytest.mark.slow
 def test_a_refused_module_from_standard_input_has_no_file_name(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n  oops")))
     message = "error: reading a module: got custom op 'oops' is unknown (tried 'builtin.oops' as well), needed "
@@ -94,6 +97,7 @@ WRONG_COMMAND_LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_file_of_something_else_is_refused_with_what_is_needed(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "README.md").write_text("# A page\n")
     found = cli("show", tmp_path / "README.md")
@@ -104,6 +108,7 @@ def test_a_file_of_something_else_is_refused_with_what_is_needed(tmp_path: Path,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -118,11 +123,13 @@ def test_messages_say_what_to_try(args: list[Any], message: str, cli: Cli) -> No
     assert message in found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("args", "message"), WRONG_COMMAND_LINES)
 def test_a_command_line_that_makes_no_sense_is_refused(args: list[Any], message: str, cli: Cli) -> None:
     assert cli(*args) == Outcome(2, "", f"error: reading the command line: {message}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize(
     ("extra", "hint"),
@@ -139,6 +146,7 @@ def test_an_unknown_flag_is_refused(extra: str, hint: str, command: str, cli: Cl
     assert cli(command, MLP, extra) == Outcome(2, "", message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "hint"),
     [
@@ -155,12 +163,14 @@ def test_a_misspelled_command_flag_or_value_is_found(args: list[Any], hint: str,
     assert found.err.startswith("error: reading the command line: ") and found.err.endswith(f"\n  try: {hint}\n")
 
 
+@pytest.mark.slow
 def test_an_unknown_command_is_refused(cli: Cli) -> None:
     commands = "propagate, show, explain, diff, partition, cost, confirm, lock, check, doctor, report, search, run, watch, completion"
     message = f"error: reading the command line: got the command 'divide', needed one of {commands}\n"
     assert cli("divide", MLP) == Outcome(2, "", f"{message}  try: pyshardy --help\n")
 
 
+@pytest.mark.slow
 def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
     message = (
         "got --strategy bold, needed one of basic, aggressive, basic-then-aggressive\n  try: pyshardy show --help\n"
@@ -168,6 +178,7 @@ def test_an_unknown_strategy_is_refused(cli: Cli) -> None:
     assert cli("show", MLP, "--strategy", "bold") == Outcome(2, "", f"error: reading the command line: {message}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["show", "propagate", "partition", "run"])
 @pytest.mark.parametrize(
     ("source", "message"),
@@ -187,11 +198,13 @@ def test_a_file_that_cannot_be_read_is_refused(
     assert found.err == f"error: {message.format(path=path)}, needed {needed}\n"
 
 
+@pytest.mark.slow
 def test_an_empty_file_name_is_refused(cli: Cli) -> None:
     message = "error: reading a file: got an empty name, needed a file with a StableHLO module\n"
     assert cli("show", "") == Outcome(2, "", message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "reason"),
     [("missing/out.mlir", "no such file or directory"), ("folder", "is a directory"),
@@ -212,6 +225,7 @@ UNKNOWN_SIZE = """func.func @main(%a: tensor<8x!shape.shape>) -> tensor<8x!shape
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--json"]])
 def test_nothing_is_written_of_which_the_tables_cannot_be_made(flags: list[str], cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.mlir").write_text(UNKNOWN_SIZE)
@@ -223,6 +237,7 @@ def test_nothing_is_written_of_which_the_tables_cannot_be_made(flags: list[str],
     assert not output.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["propagate"], ["partition"], ["opt"]])
 def test_an_output_that_is_no_file_is_not_replaced(command: list[str], cli: Cli, tmp_path: Path) -> None:
     pipe, link = tmp_path / "pipe", tmp_path / "link"
@@ -241,6 +256,7 @@ def test_an_output_that_is_no_file_is_not_replaced(command: list[str], cli: Cli,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
 
 
+@pytest.mark.slow
 def test_a_result_that_is_no_valid_module_is_not_written(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +269,7 @@ def test_a_result_that_is_no_valid_module_is_not_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_interruption_is_no_traceback(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from .command_line import Cli, Outcome
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -16,6 +18,7 @@ def test_a_page(cli: Cli, tmp_path: Path) -> None:
     assert path.read_text().startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_two_programs_and_a_chip(cli: Cli, tmp_path: Path) -> None:
     other = tmp_path / "other.mlir"
     other.write_text(MLP.read_text().replace('[{}, {"model"}]', "[{}, {}]"))

@@ -24,6 +24,8 @@ from support.tables import tables_in
 from .command_line import Cli, Outcome, Terminal
 from .opt_command_line import Put
 
+pytestmark = pytest.mark.slow
+
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
 SMALL = "--layers=1 --width=16 --heads=2 --vocabulary=32 --batch=4 --sequence=8 --optimizer=sgd"
 EXAMPLE = ["example", *SMALL.split()]
@@ -284,6 +286,7 @@ def test_the_example_runs_and_agrees_with_one_device(cli: Cli) -> None:
     assert (row["sharding"], row["given by"]) == ("P('model')", "params['layers'][0]['w1']")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("height", [24, 50])
 def test_the_example_fits_a_screen(height: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 80 columns, with a line for the prompt."""

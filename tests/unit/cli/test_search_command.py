@@ -24,6 +24,7 @@ func.func @main(%x: tensor<4096x1024xbf16>, %w: tensor<1024x4096xbf16>) -> tenso
 """Without a mesh."""
 
 
+@pytest.mark.slow
 def test_a_plan_is_printed_and_saved(cli: Cli, put: Put, tmp_path: Path) -> None:
     saved = tmp_path / "plan.json"
     found = cli("search", put(PROGRAM), "--mesh", "data=4,model=2", "--hardware", "h100", "--save", str(saved))
@@ -52,6 +53,7 @@ def predict(x, up, down):
 """
 
 
+@pytest.mark.slow
 def test_constraints_are_written_as_a_patch(cli: Cli, put: Put, tmp_path: Path) -> None:
     """Weights are split, and their products are to be whole: only intermediate values are left to decide."""
     (tmp_path / "model.py").write_text(MODEL)

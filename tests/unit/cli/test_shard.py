@@ -95,6 +95,7 @@ def test_the_mesh_of_the_example_has_the_sizes_that_it_is_given(cli: Cli, comman
     assert f"try: pyshardy {command} example --data 4 --model 2" in found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [["--isolate"], ["--allow-unregistered-dialect"]], ids=str)
 def test_options_of_files_are_for_the_second_program(cli: Cli, tmp_path: Path, flags: list[str]) -> None:
     missing = tmp_path / "missing.mlir"

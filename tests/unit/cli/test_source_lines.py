@@ -91,6 +91,7 @@ def test_what_is_no_package_is_refused(cli: Cli, put: Put) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_example_has_lines_of_its_own(cli: Cli) -> None:
     found = json.loads(
         cli("partition", "example", "--layers", "1", "--width", "64", "--vocabulary", "64", "--json").out

@@ -18,6 +18,8 @@ from .command_line import Cli, Piped, Terminal
 from .processes import run_process, run_without
 from .sample_modules import MLP
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = [
     (["show", MLP], "pyshardy.cli.main"),
     (["propagate", MLP], "pyshardy.cli.main"),

@@ -18,6 +18,8 @@ from pyshardy.results.compiled import check_with_compiler
 
 from .programs import REPLICATED, SUMMED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def replicated() -> pyshardy.Partition:

@@ -59,6 +59,7 @@ def test_a_crash_without_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "ended with status 3: it wrote nothing" in refusal("import sys; sys.exit(3)", monkeypatch, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_hang_ends_with_all_that_it_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     marker = f"import time; time.sleep(61.25)  # {tmp_path.name}"
     code = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {marker!r}]); time.sleep(60)"

@@ -67,6 +67,7 @@ def test_pickling_gives_the_same_object(make: Callable[[], Interned], protocol: 
     assert pickle.loads(pickle.dumps(value, protocol)) is value
 
 
+@pytest.mark.slow
 def test_pickles_outlive_the_values() -> None:
     pickled = {str(make()): pickle.dumps(make()) for make in MAKERS}
     gc.collect()
@@ -101,6 +102,7 @@ def test_values_are_immutable(make: Callable[[], Interned]) -> None:
     assert value is make()
 
 
+@pytest.mark.slow
 def test_values_are_freed() -> None:
     value = AxisRef("used nowhere else")
     address = weakref.ref(value)
@@ -109,6 +111,7 @@ def test_values_are_freed() -> None:
     assert address() is None
 
 
+@pytest.mark.slow
 def test_a_value_keeps_its_parts_and_nothing_keeps_the_value() -> None:
     sharding = TensorSharding("m", [DimSharding(["used nowhere else"])])
     whole, part = weakref.ref(sharding), weakref.ref(sharding.dims[0].axes[0])

@@ -98,6 +98,7 @@ def places(data: Any) -> Iterator[tuple[Any, ...]]:
             yield from ((key, *rest) for rest in places(data[key]))
 
 
+@pytest.mark.slow_cases("h100")
 @pytest.mark.parametrize("chip", ["h100", "v5p"])
 def test_a_table_with_a_wrong_value_is_refused_or_works(chip: str) -> None:
     data = tomllib.loads(chip_text(chip))

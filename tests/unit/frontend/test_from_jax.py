@@ -164,6 +164,7 @@ def test_static_arguments() -> None:
     rerun(power, result, ROWS, 3, static_argnums=1)
 
 
+@pytest.mark.slow
 def test_keys_have_the_dimensions_that_jax_sees() -> None:
     def draw(key, keys, x):
         return jax.random.uniform(key, (8,)) + x, jax.vmap(lambda one: jax.random.bits(one, ()))(keys), keys
@@ -195,6 +196,7 @@ def test_devices_are_those_of_the_function_in_its_order() -> None:
     rerun(square, result, ROWS)
 
 
+@pytest.mark.slow_but_for("device_order")
 @pytest.mark.parametrize(
     "name", ["mlp_training", "dropout_threefry", "device_order", "several_meshes", "explicit_types"]
 )

@@ -24,6 +24,8 @@ from pyshardy.ir.write import OpByOpWarning
 
 from .hlo_texts import GSPMD
 
+pytestmark = pytest.mark.slow
+
 TEXT = """sdy.mesh @mesh = <["x"=2]>
 func.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
   %0 = stablehlo.tanh %arg0 : tensor<8xf32> loc("f.py":3:4)

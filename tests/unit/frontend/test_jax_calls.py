@@ -65,6 +65,7 @@ def module() -> pyshardy.Module:
     return pyshardy.load(step, *ARGS, **KEYWORDS, **STATIC, mesh=MESH, in_shardings=SHARDINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "xla", *(["interpreter"] if NEWEST else [])])
 @pytest.mark.parametrize("make", [pyshardy.propagate, pyshardy.partition])
 def test_a_result_takes_and_returns_the_trees_of_the_function(make: Callable[..., Any], engine: str) -> None:
@@ -91,6 +92,7 @@ def test_static_arguments_are_found_between_others() -> None:
                 partition.run(*wrong)
 
 
+@pytest.mark.slow
 def test_static_arguments_may_be_left_out() -> None:
     same(pyshardy.partition(module()).run(*ARGS[:3], scale=3.0), step(*ARGS, **KEYWORDS))
 

@@ -86,6 +86,8 @@ def stripped(module: pyshardy.Module) -> str:
     return re.sub(r'backend_config = "\d+"', "", module.text())
 
 
+@pytest.mark.slow_but_for("reshapes")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "program",
     [program for name, program in PROGRAMS.items() if name not in IN_PROCESS | WITH_DEVICES],

@@ -118,6 +118,7 @@ def test_groups_have_numbers_of_their_own_and_the_same_ones_every_time() -> None
     assert ops(lambda x, y: twice(x, y), SHAPE, SHAPE) == found
 
 
+@pytest.mark.slow
 def test_gradients_are_annotated_too() -> None:
     def loss(x):
         x = propagation_barrier(constrain(x, Spec("data", "?"), MESH), "forward")

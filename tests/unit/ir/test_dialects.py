@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LOST = """
 from importlib import import_module
 import {first}

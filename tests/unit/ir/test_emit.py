@@ -242,6 +242,7 @@ def test_what_is_unchanged_keeps_its_numbers() -> None:
     assert b"dense<" not in code  # what is inherent keeps its number
 
 
+@pytest.mark.slow_cases("17000", "8200")
 @pytest.mark.parametrize("count", [60, 70, 130, 8200, 17000])
 def test_numbers_of_any_length(count: int) -> None:
     lines = "\n".join(f"%{n + 1} = stablehlo.add %{n}, %{max(0, n - 130)} : tensor<f32>" for n in range(count))

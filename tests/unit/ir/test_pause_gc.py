@@ -10,6 +10,8 @@ import pytest
 from pyshardy.ir import pause_gc as module
 from pyshardy.ir.pause_gc import pause_gc
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def nothing_frozen() -> Iterator[None]:

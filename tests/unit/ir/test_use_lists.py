@@ -18,6 +18,8 @@ from pyshardy.ir.read import read_module
 
 from .reading import all_ops
 
+pytestmark = pytest.mark.slow
+
 
 def random_module(random: Random) -> str:
     """A function of ops with any number of operands, results and regions."""
@@ -127,6 +129,7 @@ def is_in_order(op: Op) -> bool:
     return True
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(20))
 def test_same_as_mlir(seed: int) -> None:
     random = Random(seed)
@@ -138,6 +141,7 @@ def test_same_as_mlir(seed: int) -> None:
             twins.check()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_read_again(seed: int) -> None:
     """Use lists that are not in the order in which a module is read stand in its bytecode."""

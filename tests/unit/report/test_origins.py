@@ -113,6 +113,7 @@ def test_a_partition_without_a_result_of_propagation_has_the_same_origins() -> N
     assert [row.origins for row in alone.values] == [row.origins for row in after.values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["xla", "stablehlo"])
 def test_a_real_program_names_arguments_for_whatever_is_inferred(view: str) -> None:
     from pyshardy.examples import transformer

@@ -133,6 +133,7 @@ def test_a_wrong_move_is_noticed() -> None:
     assert not (_follow(wrong, _shards(data, 4)) == data[4:8]).all()
 
 
+@pytest.mark.slow_cases("4096")
 @pytest.mark.parametrize("shards", [8, 64, 512, 4096])
 def test_the_number_of_rounds_does_not_grow(shards: int) -> None:
     size = 96 * shards

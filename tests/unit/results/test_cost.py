@@ -67,6 +67,7 @@ def processor_seconds(call: Callable[[], object]) -> float:
     return min(took)
 
 
+@pytest.mark.slow
 def test_an_estimate_takes_little_more_time_than_the_partition_that_it_prices() -> None:
     example = load_example("transformer")
     module = pyshardy.load(example.lower(example.Config(layers=8)))

@@ -14,6 +14,8 @@ NEW = frozenset(("sdy.reshard", "sdy.all_reduce"))
 """What export puts in; it has no chain of its own, but what it moves has."""
 
 
+@pytest.mark.slow_but_for("newton")
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("flax")])
 def test_every_value_of_the_result_is_one_of_the_traced_run(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))
@@ -26,6 +28,7 @@ def test_every_value_of_the_result_is_one_of_the_traced_run(name: str) -> None:
     assert [value for value in values if value not in known] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp_training", "zero_optimizer", "transformer_scan_remat"])
 def test_explanations_show_the_shardings_of_the_result(name: str) -> None:
     result = pyshardy.propagate(pyshardy.load(PROGRAMS[name].lower()), PropagateOptions(trace=True))

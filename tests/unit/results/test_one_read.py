@@ -47,7 +47,9 @@ def test_the_counter_counts(counts: Counter[str]) -> None:
     assert counts == {"reads": 2, "fixed points": 2}
 
 
-@pytest.mark.parametrize("engine", ["local", "xla", *(["interpreter"] if NEWEST else [])])
+@pytest.mark.parametrize(
+    "engine", ["local", "xla", *([pytest.param("interpreter", marks=pytest.mark.slow)] if NEWEST else [])]
+)
 def test_from_loading_to_running_is_one_read_and_one_fixed_point(engine: str, counts: Counter[str]) -> None:
     module = pyshardy.load(MLP)
     propagation = pyshardy.propagate(module)

@@ -64,6 +64,7 @@ def test_what_was_saved_is_read_again(tmp_path: Path) -> None:
     assert str(found) == str(PLAN)
 
 
+@pytest.mark.slow
 def test_what_is_loaded_can_be_shown() -> None:
     """With a wrong value in any place: an error of ours, or a plan that shows itself."""
     shown = 0

@@ -50,6 +50,7 @@ def by_steps(take: Function, given: list[Any]) -> np.ndarray:
         return np.asarray(take(*map(jnp.asarray, given)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "take",
     [
@@ -69,6 +70,7 @@ def test_an_element_of_a_product_of_a_slice(take: Function, devices: int) -> Non
     np.testing.assert_array_equal(computed(take, given, devices), by_steps(take, given))
 
 
+@pytest.mark.slow_but_for("8-5-<lambda>2")
 @pytest.mark.parametrize(
     "take",
     [

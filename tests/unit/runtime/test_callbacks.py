@@ -64,6 +64,7 @@ def test_a_callback_gets_the_whole_value_once(engine: str) -> None:
     np.testing.assert_array_equal(seen.seen[0][1], X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ordered_callbacks_run_in_order(engine: str) -> None:
     seen: list[Any] = []

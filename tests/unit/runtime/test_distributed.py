@@ -97,6 +97,7 @@ def test_strangers_are_no_processes(said: bytes, joined: Joined, port: int) -> N
     assert len(joined) == 2
 
 
+@pytest.mark.slow
 def test_a_process_that_comes_and_leaves_is_waited_for(joined: Joined, port: int) -> None:
     thread, errors = in_thread(lambda: connect(address(port), 3, 0, timeout_s=1.5))
     with dial(port) as leaver:
@@ -119,6 +120,7 @@ def test_all_that_are_missing_are_named(joined: Joined, port: int) -> None:
     assert joined == []
 
 
+@pytest.mark.slow
 def test_process_0_that_hangs_up_is_dialled_again_until_time_is_up(joined: Joined, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)) as server:
         thread, errors = in_thread(lambda: connect(address(port), 2, 1, timeout_s=1))

@@ -13,6 +13,8 @@ from pyshardy.runtime.arrays import check_inputs, jax_dtype
 from pyshardy.runtime.execute import run_on_one_device
 from support.global_runs import run_on_devices
 
+pytestmark = pytest.mark.slow
+
 MESH = 'sdy.mesh @mesh = <["x"=4, "y"=2]>\n'
 T = "tensor<8x4xf32>"
 A = np.arange(32, dtype=np.float32).reshape(8, 4)

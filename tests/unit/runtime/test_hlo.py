@@ -226,6 +226,7 @@ def test_what_xla_compiles_sends_as_much_as_the_program_says() -> None:
     assert compiled_collectives(partition) == partition.traffic.kinds
 
 
+@pytest.mark.slow
 def test_what_xla_compiles_runs_as_often_as_the_program_says() -> None:
     mesh = Mesh(np.array(jax.devices()), ("x",))
     on = [NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("x", None), (None, "x"))]

@@ -99,6 +99,7 @@ def by_xla(function: Callable[..., Any]) -> Any:
     return pyshardy.propagate(pyshardy.load(function, X, W, mesh=MESH, in_shardings=SPECS)).run(X, W)
 
 
+@pytest.mark.slow_but_for("plain-by_xla")
 @pytest.mark.parametrize("run", [by_jit, by_partition, by_xla])
 @pytest.mark.parametrize("function", [plain, nested, loop, gradient, manual])
 def test_callbacks_get_what_jax_gives(function: Callable[..., Any], run: Callable[..., Any]) -> None:
@@ -160,6 +161,7 @@ def test_sub_axes_come_as_jax_reads_them() -> None:
     assert "devices=[2,4]<=[8]" in str(seen[0][1])
 
 
+@pytest.mark.slow
 def test_a_program_of_another_process_is_only_warned_about(tmp_path: Path) -> None:
     """The address in it means nothing there, and whoever calls it dies."""
     file = tmp_path / "inspecting.mlir"

@@ -40,6 +40,7 @@ def moved(element: str) -> pyshardy.Partition:
     return partitioned(body, type, f"tensor<4x8x{element}>")
 
 
+@pytest.mark.slow
 @needs_newest
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_numbers_of_all_types_move(element: str) -> None:

@@ -39,6 +39,7 @@ func.func @main(%a: tensor<4x4x{element}> {on}) -> (tensor<{result}x{element}> {
 }}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("element", TYPES)
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 @pytest.mark.parametrize(("collective", "result"), [("all_reduce", "4x4"), ("reduce_scatter", "4x1")])

@@ -125,6 +125,7 @@ def test_another_error_of_the_barrier(service: Service) -> None:
         together((0, 1), lambda: None)
 
 
+@pytest.mark.slow
 def test_a_process_that_falls_silent_is_lost(service: Service) -> None:
     watch(0.5, 9)
     keep_alive(service, 1, 60)
@@ -138,6 +139,7 @@ def test_a_process_that_falls_silent_is_lost(service: Service) -> None:
     assert 0.5 < time.monotonic() - start < 20
 
 
+@pytest.mark.slow
 def test_a_service_that_falls_silent_is_process_0(service: Service) -> None:
     watch(0.5, 9)
     keep_alive(service, 1, 60)
@@ -146,6 +148,7 @@ def test_a_service_that_falls_silent_is_process_0(service: Service) -> None:
         together((0, 1), lambda: time.sleep(30))
 
 
+@pytest.mark.slow
 def test_what_takes_long_is_waited_for(service: Service) -> None:
     watch(0.5, 9)
     keep_alive(service, 1, 60)

@@ -50,6 +50,7 @@ def test_a_copy_moves_by_a_step_and_a_chain_by_more() -> None:
     assert 5e-7 < np.abs(often[0] / right - 1).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_results_move_where_no_input_does() -> None:
     right, others = trials(
         lambda key: jax.random.normal(jax.random.wrap_key_data(key), (100,)), np.array([0, 1], "uint32")
@@ -83,6 +84,7 @@ def test_what_is_exact_stays(fn) -> None:
         np.testing.assert_array_equal(other, right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fn",
     [

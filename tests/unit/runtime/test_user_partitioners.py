@@ -60,6 +60,7 @@ def product(asked: list[Any], answer: Callable[..., Any] | None = None) -> Any:
     return multiply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_collectives_functions_and_several_ops(engine: str) -> None:
     asked: list[Any] = []

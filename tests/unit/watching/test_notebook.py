@@ -54,6 +54,7 @@ def printed(outputs: list[Any], stream: str = "stdout") -> str:
     return "".join(one.text for one in outputs if one.output_type == "stream" and one.name == stream)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(MISSING), reason="needs nbclient and ipykernel, which `make test` installs")
 def test_a_cell_shows_the_programs_that_are_compiled_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -108,6 +108,7 @@ def test_numbers_in_the_place_of_names_are_said() -> None:
     assert lost_names(["state.params['w']", "state", "x"]) == ()
 
 
+@pytest.mark.slow
 def test_a_program_whose_compiler_refuses_is_shown_as_for_cpus() -> None:
     found = analyse(STEP.encode(), "jit_step", Wishes(compiler="tpu:v5e:2x2"))
     assert found.propagation.answer is None
@@ -183,6 +184,7 @@ def test_a_fault_of_the_watcher_does_not_reach_the_script(tmp_path: Path) -> Non
     assert "not callable" in events(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_script_with_another_jax_is_named(tmp_path: Path) -> None:
     told: list[Found] = []
     (tmp_path / "pages").mkdir()
@@ -205,6 +207,7 @@ def test_what_cannot_be_written_is_said_at_the_end(tmp_path: Path) -> None:
         session.finish()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_or_hangs_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "step.mlir"
     path.write_text(STEP)

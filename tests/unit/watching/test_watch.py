@@ -21,6 +21,8 @@ from support.tables import column
 
 from .scripts import AGAIN, PRODUCT_LINE, STUBBORN, TRAIN, TWO_PROCESSES, UNREADABLE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 OWN_OUTPUT = "step 0\nstep 1\ndevices 8 ['--lr', '3']\nclean-up\n"
 

@@ -27,6 +27,7 @@ def test_numbers(data: bytes, number: int) -> None:
     assert encode_numbers([number]) == data
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 70).flatmap(lambda bits: st.integers(0, (1 << min(bits, 62)) - 1 if bits else 0))))
 def test_numbers_behind_each_other_are_read_as_they_were_written(numbers: list[int]) -> None:
     data = encode_numbers(numbers)

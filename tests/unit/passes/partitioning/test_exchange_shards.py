@@ -133,6 +133,7 @@ _CASES = {
 on 8, 64 and 512 devices (`pyshardy.api.run.compiled_collectives`), every device in all."""
 
 
+@pytest.mark.slow_cases("concatenate", "merge")
 @pytest.mark.parametrize("name", _CASES)
 def test_neither_collectives_nor_bytes_grow(name: str) -> None:
     make, most, bytes_of_xla = _CASES[name]

@@ -98,6 +98,7 @@ def test_hints_stand_beside_their_collectives() -> None:
         assert [hint for reason, hint in hints.items() if reason in one["text"]] == [one["hint"]] * bool(one["hint"])
 
 
+@pytest.mark.slow
 def test_equal_programs_give_equal_bytes() -> None:
     code = (
         "import sys; from pyshardy import propagate; from pyshardy.results.pages import describe_result;"

@@ -54,6 +54,7 @@ def test_tactics_are_distinct() -> None:
     assert any(name.startswith("Megatron") for name in found)
 
 
+@pytest.mark.slow
 def test_search_is_no_worse_than_its_seeds_and_depends_on_nothing_but_them() -> None:
     first, second = task(), task()
     found = run_partitioner(first).assignment
@@ -163,6 +164,7 @@ def test_the_function_is_no_folder() -> None:
     assert callable(pyshardy.search)
 
 
+@pytest.mark.slow
 def test_a_partitioner_can_be_given_to_one_search() -> None:
     asked = []
 

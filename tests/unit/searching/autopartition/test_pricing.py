@@ -68,6 +68,8 @@ def test_one_op_costs_what_the_careful_estimate_says(text: str, axes: tuple[str,
     assert own.seconds == pytest.approx(cost.step_seconds, rel=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("program", "mesh", "chip", "model"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import pytest
 
 import pyshardy
 from pyshardy.costing.chips import find_hardware
@@ -92,6 +93,7 @@ def test_axes_that_are_alike_are_not_tried_in_each_others_place() -> None:
     assert [[name in found for name in mixed] for found in (alike, unlike)] == [[True, False], [True, True]]
 
 
+@pytest.mark.slow
 def test_no_two_tactics_have_one_name() -> None:
     def loss(params, x, y):
         return jnp.mean((jnp.tanh(x @ params[0]) @ params[1] @ params[2] - y) ** 2)

@@ -76,6 +76,7 @@ def draw(module: Module, seed: str) -> Shardings:
     return found
 
 
+@pytest.mark.slow_but_for("uneven")
 @pytest.mark.parametrize("name", NAMES)
 def test_prices_are_those_of_partitioned_programs(name: str) -> None:
     module = pyshardy.load(PROGRAMS[name].lower())
@@ -263,6 +264,7 @@ def by_name(module: pyshardy.Module, way: dict[str, str]) -> Shardings:
     }
 
 
+@pytest.mark.slow_but_for("2-replicated")
 @pytest.mark.parametrize("way", BY_LAYER)
 @pytest.mark.parametrize("layers", [2, 12])
 def test_prices_of_layers_are_those_of_the_whole_program(way: str, layers: int) -> None:

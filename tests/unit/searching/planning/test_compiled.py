@@ -43,6 +43,7 @@ def said(text: str) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_the_figures_are_those_of_the_compiler_s_program() -> None:
     module = pyshardy.load(PROGRAM)
     plan = pyshardy.search(module, compiler="cpu", candidates=30)
@@ -86,6 +87,7 @@ def test_a_given_program_that_is_better_than_every_plan_is_the_plan() -> None:
     assert note.endswith("the program as it was given is better than every plan: it is the plan")
 
 
+@pytest.mark.slow
 def test_no_plan_is_worse_than_the_given_program_as_the_compiler_makes_it() -> None:
     module = pyshardy.load(PROGRAM).annotate({"arg0": pyshardy.PartitionSpec(["data", "model"])})
     plan = pyshardy.search(module, compiler="cpu", candidates=10)

@@ -38,6 +38,7 @@ def search() -> Search:
     return found
 
 
+@pytest.mark.slow
 def test_a_plan_of_experts_is_its_own_nearest(search: Search) -> None:
     experts = list(expert_answers(search))
     assert any(one.answer.constraints for one in experts) and any(not one.answer.constraints for one in experts)
@@ -47,6 +48,7 @@ def test_a_plan_of_experts_is_its_own_nearest(search: Search) -> None:
         assert found.lines(one.row.seconds, one.row.bytes)[1] == "nothing is changed: it is the plan"
 
 
+@pytest.mark.slow
 def test_what_is_changed_is_said_for_inputs_and_values(search: Search) -> None:
     expert = next(one for one in expert_answers(search) if not one.answer.constraints)
     space = search.space
@@ -70,6 +72,7 @@ def test_the_gain_is_that_of_both_estimates() -> None:
     assert "5.0 ms more, 1.0 KiB less" in expert.lines(0.025, 1e6 - 1024)[1]
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_is_nearest_and_keeps_it_in_a_file() -> None:
     plan = pyshardy.search(predict, *ARGUMENTS, mesh=MESH, hardware="v5e", candidates=24, constraints=False)
     (nearest,) = plan.summary.nearest
@@ -78,6 +81,7 @@ def test_a_plan_says_what_is_nearest_and_keeps_it_in_a_file() -> None:
     assert plan_from_json(plan.to_json()).summary == plan.summary
 
 
+@pytest.mark.slow
 def test_the_plan_is_the_first_that_fits_in_time_against_memory() -> None:
     plan = pyshardy.search(predict, *ARGUMENTS, mesh=MESH, hardware="v5e", candidates=24)
     front = [row for row in plan.summary.front if row.fits]

@@ -46,6 +46,7 @@ def plan(search: Search) -> Answer:
     return found
 
 
+@pytest.mark.slow
 def test_every_rule_has_a_reason_and_none_names_a_better_plan(search: Search, plan: Answer) -> None:
     rules, reasons = rule_groups(search, plan.assignment), reasons_of(search, plan)
     assert len(reasons) == len(rules) and {group for rule in rules for group in rule.groups} == {
@@ -54,6 +55,7 @@ def test_every_rule_has_a_reason_and_none_names_a_better_plan(search: Search, pl
     assert all(reason.seconds >= -1e-9 and reason.instead and reason.is_exact for reason in reasons)
 
 
+@pytest.mark.slow
 def test_the_cost_of_the_other_sharding_is_that_of_the_program_with_it(search: Search, plan: Answer) -> None:
     own = search.options.row("", search.annotated(plan.assignment))
     assert own is not None
@@ -69,6 +71,7 @@ def test_the_cost_of_the_other_sharding_is_that_of_the_program_with_it(search: S
     assert all(loss >= -1e-9 for loss in losses)
 
 
+@pytest.mark.slow
 def test_collectives_are_those_of_the_program_less_those_with_whole_arrays(search: Search, plan: Answer) -> None:
     def counted(answer: Answer) -> Counter[tuple[str, str]]:
         rows = pyshardy.partition(search.annotated(answer.assignment)).traffic.collectives
@@ -90,6 +93,7 @@ def test_collectives_are_those_of_the_program_less_those_with_whole_arrays(searc
             }
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_made_worse_has_a_better_neighbour(search: Search, plan: Answer) -> None:
     assert better_sharding(search, plan) is None
     rule = next(rule for rule in rule_groups(search, plan.assignment) if rule.axes)
@@ -118,6 +122,7 @@ def test_sentences() -> None:
     assert "the same time, 2.0 KiB more" in replace(reason, seconds=0.0).sentences[0]
 
 
+@pytest.mark.slow
 def test_without_time_reasons_are_quick(plan: Answer) -> None:
     module = pyshardy.load(predict, *ARGUMENTS, mesh=MESH)
     late = Search(module, replace(OPTIONS, budget_s=1e-9), True, lambda text: None)

@@ -1,0 +1,57 @@
+"""The syntax of the user's files, and the functions in them that return what they constrain."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from pyshardy.core.intern import register_cache
+from pyshardy.source.assignments import read_lines
+from pyshardy.source.places import SourcePlace
+
+CONSTRAIN = "with_sharding_constraint"
+
+
+def syntax_tree(file: str) -> ast.Module | None:
+    """The syntax of a file; None if it cannot be read, or is not Python."""
+    try:
+        return ast.parse("".join(read_lines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def name_of(node: ast.expr) -> str:
+    """The last name of an expression such as `jax.jit`; empty for another one."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """The functions of a file that return what they constrain."""
+    for node in ast.walk(tree):
+        returned = node.body[-1] if isinstance(node, ast.FunctionDef) else None
+        call = returned.value if isinstance(returned, ast.Return) else None
+        if isinstance(node, ast.FunctionDef) and isinstance(call, ast.Call) and name_of(call.func) == CONSTRAIN:
+            yield node
+
+
+def is_in_helper(place: SourcePlace) -> bool:
+    """Whether a line is in a function that returns what it constrains.
+
+    Args:
+        place: The file and the line.
+    """
+    text = "".join(read_lines(place[0]))
+    return any(first <= place[1] <= last for first, last in _helper_lines(text))
+
+
+@lru_cache(maxsize=32)
+def _helper_lines(text: str) -> tuple[tuple[int, int], ...]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple((one.lineno, one.end_lineno or one.lineno) for one in helpers_of(tree))
+
+
+register_cache(_helper_lines.cache_clear)
