@@ -51,6 +51,7 @@ def test_a_wrong_estimate_shows() -> None:
     assert lines[2] == "| h100 | steps at hand | pyshardy's program | 50% | 0 of 1 | 0.66 to 0.67 |"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
 def test_a_step_beside_its_compiler(chip: Chip) -> None:
     if not is_installed(chip.platform):
