@@ -141,6 +141,8 @@ def place_tables(by: By, found: Sequence[PlaceCost]) -> Page:
         (Column("collectives", is_number=True, rank=1), lambda row: Cell(format_duration(row.collective_seconds))),
         (Column("FLOPs", is_number=True, rank=2), lambda row: Cell(format_count(row.flops))),
         (Column("read and written", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.bytes)))),
+        (Column("sent", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.sent_bytes)))),
+        (Column("at the peak", is_number=True, rank=1), lambda row: Cell(format_bytes(row.peak_bytes))),
     )
     title = f"time by {by.value}, without overlap (estimated)"
     return Page(lambda width: _table_of(title, columns, found[:_MOST_ROWS], last).lines(width))

@@ -48,7 +48,7 @@ class Cost:
     launches: Launches | None = field(default=None, repr=False, compare=False)
 
     def by(self, what: By | str) -> tuple[PlaceCost, ...]:
-        """The time of kernels and collectives by scope or by line of the user, the longest first.
+        """Time, FLOPs, bytes, and memory at the peak, by scope or by line of the user, the longest time first.
 
         Args:
             what: "scope" or "line".
@@ -71,7 +71,7 @@ class Cost:
         except ValueError as error:
             needed = " or ".join(repr(one.value) for one in By)
             raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
-        return costs_by(self.launches, chosen)
+        return costs_by(self.launches, chosen, self.estimate.memory.live)
 
     def trace(self) -> dict[str, Any]:
         """One run as a trace in Chrome's format, as JSON-ready data: kernels, collectives and memory over time.
