@@ -21,6 +21,7 @@ from pyshardy.report.cost import format_duration
 from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
+from pyshardy.searching.planning.meshes import meshes_of
 from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.searching.planning.search import Search
 
@@ -53,8 +54,9 @@ def search(
         program: A result of `load`, or anything that `load` takes.
         example_args: For a function, its arguments, as for `load`.
         mesh: Axes with sizes, or a mesh; by default that of the program.
-        devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", or with
-            "data" and "model".
+        devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", with
+            "data" and "model", or, where the devices are on several nodes or slices, with "data" from one to the next
+            and "fsdp" and "model" within. `plan.notes` says which axes lie on which network.
         hardware: The chip, as for `cost`; by default that of the compiler, or else v5p.
         memory: The bytes that a device may use; by default the memory of the chip.
         budget_s: The seconds that the search may take after the program is loaded.
@@ -164,9 +166,7 @@ def _with_any_mesh(
     if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
     started = time.monotonic()
-    meshes = [
-        {"data": devices // model, "model": model} if model > 1 else {"data": devices} for model in _divisors(devices)
-    ]
+    meshes = meshes_of(devices, options.hardware)
     ranked: list[tuple[tuple[float, float], int, dict[str, int]]] = []
     refused: UsageError | None = None
     for axes in meshes:
@@ -194,7 +194,3 @@ def _with_any_mesh(
         module = _load(program, example_args, axes, keywords)
         plans.append(Search(module, replace(options, budget_s=left / len(ranked[:2])), keep, say).run())
     return min(plans, key=lambda plan: (not plan.fits, plan.step_seconds))
-
-
-def _divisors(devices: int) -> list[int]:
-    return [size for size in range(1, devices + 1) if devices % size == 0 and size <= 64]

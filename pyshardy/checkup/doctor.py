@@ -15,7 +15,7 @@ from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.code import constraint_cures, kernel_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
-from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
+from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
 from pyshardy.checkup.signs import signs
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
@@ -34,7 +34,7 @@ from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3
-MOST_TRIES = 40
+MOST_TRIES = 50
 _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
@@ -222,6 +222,7 @@ class _Checkup:
             constraint_cures(own.before),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
+            whole_cures(own.before, self.mesh_name, self.mesh),
         )
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -12,13 +13,14 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
-from pyshardy.core.alike import common
+from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
@@ -28,12 +30,15 @@ from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
+from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of, ties_of
 from pyshardy.source.places import SourcePlace
 
 _DONOR = "jax.buffer_donor"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
+_MOST_WHOLE, _MOST_WAYS = 3, 2
+"""The number of groups of inputs that are split along one axis more, and of the dimensions that are tried for each."""
 
 
 def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -53,6 +58,46 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
             yield _annotation(module, edit, ports[edit.is_input], story, place)
+
+
+def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The largest inputs that are whole along a mesh axis, split along it.
+
+    What a step returns anew, such as weights, may be whole by design: every device then keeps all of it.
+
+    Args:
+        module: The program.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    inputs = input_tensors(module.root)
+    state = {inputs[place].index for place in _ties(module, inputs, output_tensors(module.root))}
+    alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
+    for one in [one for one in inputs if one.index not in state]:
+        given = one.sharding
+        if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
+            alike.setdefault((general(one.name), given), []).append(one)
+    largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
+    for (_, given), members in largest[:_MOST_WHOLE]:
+        name = common(one.name for one in members)
+        dims, used = _dims(given), {axis for axes in _dims(given) for axis in axes}
+        for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
+            ways = [
+                tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims)) for dim in range(len(dims))
+            ]
+            fitting = [way for way in ways if are_equal_shards(members[0].shape, way, dict(mesh.axes))]
+            for way in fitting[:_MOST_WAYS]:
+                edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
+                what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
+                yield replace(_annotation(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
+
+
+def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
+    """The bytes that a device holds of some inputs."""
+    one = members[0]
+    sizes = dict(mesh.axes)
+    parts = prod(sizes[axis] for axes in _dims(one.sharding) for axis in axes) if one.sharding is not None else 1
+    return len(members) * known_bytes(one.shape, one.element) / parts
 
 
 def _moved(

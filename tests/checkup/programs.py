@@ -216,7 +216,7 @@ CASES = {
         _TRAIN, (('    x = constrain(x, P("data"))\n', ""), ('    y = constrain(y, P("data"))\n', "")), ("lost axis",), "`x`"
     ),
     "a constraint that is missing": Case(
-        _LAYERS, (('    y = constrain(y, P("data"))\n', ""), ('(8192, 2048), P("data"))', "(8192, 2048), P())")), ("layout",), "`block`"
+        _LAYERS, (('    y = constrain(y, P("data"))\n', ""), ('(8192, 2048), P("data"))', "(8192, 2048), P())")), ("layout",), "`x`"
     ),
     "a constraint that gathers": Case(
         _LAYERS, (('    y = constrain(y, P("data"))', '    y = jax.lax.with_sharding_constraint(y, on(P()))'),),
@@ -256,6 +256,6 @@ CASES = {
     ),
     "a batch that is whole": Case(
         _LAYERS, (('(8192, 2048), P("data"))', "(8192, 2048), P())"), ('    y = constrain(y, P("data"))\n', "")),
-        ("layout",), "`block`",
+        ("layout",), "`x`",
     ),
 }  # fmt: skip

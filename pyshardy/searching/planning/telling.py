@@ -17,6 +17,7 @@ from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.given import spelled_out
 from pyshardy.searching.planning.known import figures
+from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
 from pyshardy.searching.planning.options import DOING, rank
 from pyshardy.searching.planning.ports import plan_specs
@@ -126,7 +127,7 @@ def _summary(
         seconds=round(time.monotonic() - state.started, 2),
         seed=options.seed,
         ended_by=ended,
-        notes=tuple(state.notes),
+        notes=tuple(filter(None, (*state.notes, placement(state.topology)))),
         constraints=state.constraints,
         bound=0.0 if state.prices is None else state.prices.least_seconds(),
         all_tried=len(state.all) if none_is_better(state.known, state.all, chosen) else 0,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
 from pyshardy.ir.attributes import Attributes
@@ -18,6 +19,8 @@ from pyshardy.searching.autopartition.stretches import LEAST_ROUNDS, Stretch, fi
 _BY_ARGUMENT: Final = 10
 """The weight of a shared argument of two rounds, compared with a value of one that the other uses: that may also come
 from the layer before."""
+_MOST_OUTSIDE: Final = 0.1
+"""The most ops outside that may use what one layer alone makes, as a share of the ops of the layer."""
 
 
 class PlacedStretch(NamedTuple):
@@ -90,68 +93,195 @@ class _Linker:
     """Finds out which rounds of different stretches are of the same layer."""
 
     def __init__(self, ops: Sequence[Op], stretches: Sequence[Stretch]) -> None:
-        self.ops, self.stretches = ops, stretches
+        self.ops, self.stretches, self.top = ops, stretches, frozenset(ops)
+        self.repeated = {op for stretch in stretches for op in ops[stretch.start : stretch.end]}
+        self.placed: list[PlacedStretch] = []
+        self.family_of: list[int] = []
         self.round_of: dict[Op, tuple[int, int]] = {}
-        for number, (start, period, rounds) in enumerate(stretches):
-            for place in range(start, start + period * rounds):
-                self.round_of[ops[place]] = number, (place - start) // period
-        self.family_of: dict[int, int] = {}
-        self.placed: dict[int, PlacedStretch] = {}
-        self.layer_of: dict[Value, tuple[int, int]] = {}
-        """The family and the layer of an argument that one layer alone uses."""
+        """The number of the placed stretch that an op is in, and its round there."""
+        self.layer_of: dict[Value, _Layer] = {}
+        """The layer of an argument that one layer alone uses."""
 
     def families(self) -> Iterator[Family]:
-        for number, stretch in enumerate(self.stretches):
-            family, sign, base = self._place(number) or (number, 1, 0)
-            self.family_of[number] = family
-            self.placed[number] = PlacedStretch(stretch, base, sign)
-            self._note_arguments(number)
-        for family in dict.fromkeys(self.family_of.values()):
-            placed = tuple(self.placed[number] for number, other in self.family_of.items() if other == family)
-            ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in placed]
-            yield Family(placed, max(end[0] for end in ends), min(end[1] for end in ends))
+        for stretch in self.stretches:
+            for placed, family in self._pieces(stretch) or [(PlacedStretch(stretch, 0, 1), len(self.placed))]:
+                self._place(placed, family)
+        whole = [number for number in range(len(self.placed)) if not self._loses_work(number)]
+        for family in dict.fromkeys(self.family_of[number] for number in whole):
+            members = tuple(self.placed[number] for number in whole if self.family_of[number] == family)
+            ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in members]
+            if not self._is_half(members):
+                yield Family(members, max(end[0] for end in ends), min(end[1] for end in ends))
 
-    def _place(self, number: int) -> tuple[int, int, int] | None:
-        """The family, the direction and the first layer that what most rounds of a stretch use speaks for."""
-        votes: Counter[tuple[int, int, int]] = Counter()
-        rounds: dict[tuple[int, int, int], set[int]] = {}
-        for op in self._ops(number):
-            round_ = self.round_of[op][1]
-            for value in op.operands:
-                value = self._source(value)
-                found, weight = self.layer_of.get(value), _BY_ARGUMENT
+    def _place(self, placed: PlacedStretch, family: int) -> None:
+        number = len(self.placed)
+        self.placed.append(placed)
+        self.family_of.append(family)
+        for round_ in range(placed.stretch.rounds):
+            self.round_of |= dict.fromkeys(self._round(placed.stretch, round_), (number, round_))
+        self._note_arguments(number)
+
+    def _pieces(self, stretch: Stretch) -> list[tuple[PlacedStretch, int]]:
+        """The stretch, or parts of it, with the families that what they use speaks for; none if nothing does.
+
+        An optimizer updates several equal weights of one layer after the other, or the layers of two models: then
+        several rounds in a row are of one layer, or rounds are of two families.
+        """
+        votes = [self._votes(stretch, round_) for round_ in range(stretch.rounds)]
+        for count in range(1, stretch.rounds // LEAST_ROUNDS + 1):
+            for shift in range(count):
+                found = _spans(votes, count, shift)
+                if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > (len(votes) - shift) // count:
+                    span = found[0] if count > 1 else found[0]._replace(first=0, last=len(votes) - 1)
+                    return [span.placed(stretch, count, shift)]
+        for count in range(1, stretch.rounds // LEAST_ROUNDS + 1):
+            found = _spans(votes, count, 0)
+            if found:
+                return [one.placed(stretch, count, 0) for one in found]
+        return []
+
+    def _votes(self, stretch: Stretch, round_: int) -> Counter[_Layer]:
+        """The layers that what a round uses is of."""
+        found: Counter[_Layer] = Counter()
+        for op in self._round(stretch, round_):
+            for value in map(self._source, op.operands):
                 maker = value.defining_op
-                if maker is not None:
-                    other, its_round = self.round_of.get(maker, (number, 0))
-                    if other not in self.placed:
-                        continue
-                    found, weight = (self.family_of[other], self.placed[other].layer(its_round)), 1
-                if found is not None:
-                    for sign in (1, -1):
-                        place = found[0], sign, found[1] - sign * round_
-                        votes[place] += weight
-                        rounds.setdefault(place, set()).add(round_)
-        best = min(votes, key=lambda place: (-votes[place], place), default=None)
-        return best if best is not None and 2 * len(rounds[best]) > self.stretches[number].rounds else None
+                if maker is None and value in self.layer_of:
+                    found[self.layer_of[value]] += _BY_ARGUMENT
+                elif maker is not None and maker in self.round_of:
+                    number, its_round = self.round_of[maker]
+                    found[_Layer(self.family_of[number], self.placed[number].layer(its_round))] += 1
+        return found
 
     def _note_arguments(self, number: int) -> None:
+        stretch = self.placed[number].stretch
         rounds: dict[Value, set[int]] = {}
-        for op in self._ops(number):
-            for value in map(self._source, op.operands):
-                if value.defining_op is None:
-                    rounds.setdefault(value, set()).add(self.round_of[op][1])
+        for round_ in range(stretch.rounds):
+            for op in self._round(stretch, round_):
+                for value in map(self._source, op.operands):
+                    if value.defining_op is None:
+                        rounds.setdefault(value, set()).add(round_)
         for value, found in rounds.items():
             if len(found) == 1:
                 layer = self.placed[number].layer(found.pop())
-                self.layer_of.setdefault(value, (self.family_of[number], layer))
+                self.layer_of.setdefault(value, _Layer(self.family_of[number], layer))
+
+    def _loses_work(self, number: int) -> bool:
+        """Whether most rounds use something that is made for them alone, outside of their layer.
+
+        Without them nothing would use that, and the work of making it would be lost, as that of the gradients of
+        weights whose updates are left out.
+        """
+        family, stretch = self.family_of[number], self.placed[number].stretch
+        losing = 0
+        for round_ in range(stretch.rounds):
+            own = set(self._round(stretch, round_))
+            losing += any(self._is_made_for(value, own, family) for op in own for value in op.operands)
+        return 2 * losing > stretch.rounds
+
+    def _is_made_for(self, value: Value, own: set[Op], family: int) -> bool:
+        """Whether ops outside a family make a tensor for these ops alone, of more than one tensor."""
+        chain, maker = set(own), value.defining_op
+        while (
+            maker is not None and maker not in own and value.type.shape and all(one in chain for one in value.users())
+        ):
+            if maker in self.round_of and self.family_of[self.round_of[maker][0]] == family:
+                return False
+            if len(maker.operands) != 1:
+                return bool(maker.operands)
+            chain.add(maker)
+            value, maker = maker.operands[0], maker.operands[0].defining_op
+        return False
+
+    def _is_half(self, members: Sequence[PlacedStretch]) -> bool:
+        """Whether much of what each layer needs is outside, such as a backward pass in which rounds were not found.
+
+        With fewer layers that would stay as it is, and hold what it uses for longer than in the whole program.
+        """
+        layer_of = {
+            op: one.layer(round_)
+            for one in members
+            for round_ in range(one.stretch.rounds)
+            for op in self._round(one.stretch, round_)
+        }
+        served: dict[Op, set[int]] = {}
+        for op, layer in layer_of.items():
+            for user in (user for value in op.results if value.type.shape for user in value.users()):
+                if user not in layer_of and user not in self.round_of and user in self.top:
+                    served.setdefault(user, set()).add(layer)
+        sizes = Counter(layer_of.values())
+        alone = Counter(next(iter(layers)) for layers in served.values() if len(layers) == 1)
+        return median(alone[layer] / size for layer, size in sizes.items()) > _MOST_OUTSIDE
 
     def _source(self, value: Value) -> Value:
         """What a value is a copy of, if ops outside all rounds made it, as of weights that a step converts first."""
         op = value.defining_op
-        while op is not None and op not in self.round_of and len(op.operands) == 1:
+        while op is not None and op not in self.repeated and len(op.operands) == 1:
             value, op = op.operands[0], op.operands[0].defining_op
         return value
 
-    def _ops(self, number: int) -> Sequence[Op]:
-        stretch = self.stretches[number]
-        return self.ops[stretch.start : stretch.end]
+    def _round(self, stretch: Stretch, round_: int) -> Sequence[Op]:
+        start = stretch.start + round_ * stretch.period
+        return self.ops[start : start + stretch.period]
+
+
+class _Layer(NamedTuple):
+    """A layer of a family, both by their numbers."""
+
+    family: int
+    layer: int
+
+
+class _Span(NamedTuple):
+    """Rounds in a row that are of the layers of one family, in order.
+
+    Attributes:
+        first: The first round.
+        last: The last one.
+        family: The number of the family.
+        sign: Whether layers come in the order of the family, 1, or in the opposite one, -1.
+        base: The layer of round 0.
+    """
+
+    first: int
+    last: int
+    family: int
+    sign: int
+    base: int
+
+    def placed(self, stretch: Stretch, count: int, shift: int) -> tuple[PlacedStretch, int]:
+        """The part of a stretch with these rounds.
+
+        Args:
+            stretch: The stretch.
+            count: The number of its rounds that are one round here.
+            shift: The number of its rounds before the first one.
+        """
+        start = stretch.start + (shift + self.first * count) * stretch.period
+        part = Stretch(start, stretch.period * count, self.last - self.first + 1)
+        return PlacedStretch(part, self.base + self.sign * self.first, self.sign), self.family
+
+
+def _spans(votes: Sequence[Counter[_Layer]], count: int, shift: int) -> list[_Span]:
+    """The spans of rounds that most of their rounds speak for, in order; of two that overlap, the one with more votes.
+
+    Args:
+        votes: The votes of every round.
+        count: How many rounds are taken together.
+        shift: How many rounds are left out before them.
+    """
+    joined = [sum(votes[at : at + count], Counter[_Layer]()) for at in range(shift, len(votes) - count + 1, count)]
+    weights: Counter[tuple[int, int, int]] = Counter()
+    rounds: dict[tuple[int, int, int], list[int]] = {}
+    for round_, found in enumerate(joined):
+        for one, weight in found.items():
+            for sign in (1, -1):
+                place = one.family, sign, one.layer - sign * round_
+                weights[place] += weight
+                rounds.setdefault(place, []).append(round_)
+    taken: list[_Span] = []
+    for place in sorted(weights, key=lambda place: (-weights[place], place)):
+        free = [at for at in rounds[place] if not any(one.first <= at <= one.last for one in taken)]
+        if free and 2 * len(free) > free[-1] - free[0] + 1 >= LEAST_ROUNDS:
+            taken.append(_Span(free[0], free[-1], *place))
+    return sorted(taken)
