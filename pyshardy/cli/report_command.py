@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.cli.files import STANDARD_INPUT, naming
@@ -57,7 +56,7 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
         _partition(one, name, options, partitioning) for one, name in zip([module, other], sources) if one is not None
     ]
     with stage("estimating"), naming(arguments.source):
-        figures = [_figures(result, arguments.hardware) for result in results]
+        runs = [_run(result, arguments.hardware) for result in results]
     diagnoses = [_diagnosis(result, arguments) for result in results]
     with stage("writing the report"), naming(arguments.source):
         content = report_bytes(
@@ -65,7 +64,7 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
             arguments.format,
             hints=arguments.hints,
             names=_names(sources),
-            figures=figures,
+            runs=runs,
             diagnoses=diagnoses,
         )
     if path == "-":
@@ -115,11 +114,11 @@ def _diagnosis(result: Any, arguments: argparse.Namespace) -> Diagnosis | None:
         return doctor(result, hardware=arguments.hardware, progress=say)
 
 
-def _figures(result: Any, hardware: str | None) -> Mapping[str, str]:
-    """The estimated cost of a run, as texts."""
+def _run(result: Any, hardware: str | None) -> Any:
+    """The kernels and the estimate of a run; None if no chip is named."""
     if hardware is None:
-        return {}
+        return None
     from pyshardy.api.cost import cost
-    from pyshardy.report.cost import cost_figures
 
-    return cost_figures(cost(result, hardware).estimate)
+    found = cost(result, hardware)
+    return None if found.launches is None else (found.launches, found.estimate)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.program import Block, Op, Program
 
@@ -36,7 +37,7 @@ def count_kernels(block: Kernels) -> list[Counted]:
     """The collectives that run among kernels, where some may be joined; otherwise as in `count_collectives`."""
     counted: list[Counted] = []
     for kernel in block.kernels:
-        if kernel.root.traffic is not None:
+        if kernel.root.traffic is not None and kernel.root.traffic.kind not in HOST_COPIES:
             counted.append(Counted(kernel.root, 1, True))
         elif kernel.inner:
             counted += _of_regions(kernel.root, [count_kernels(one) for one in kernel.inner])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Final
 
 from pyshardy.core.text import format_bytes
-from pyshardy.costing.program import Input, Program
+from pyshardy.costing.program import Input, Program, Tensor
 
 _FROM_BYTES: Final = 1 << 20
 _FROM_PART: Final = 0.1
@@ -45,23 +44,47 @@ def donatable_bytes(program: Program) -> int:
     Args:
         program: The program of one device.
     """
+    pairs = zip(program.inputs, donated_inputs(program), program.body.arguments)
+    return sum(program.tensors[value].bytes for before, after, value in pairs if after is not before)
+
+
+def donated_inputs(program: Program) -> tuple[Input, ...]:
+    """The inputs where every result takes the place of an argument of its type; as they are if anything is donated.
+
+    Args:
+        program: The program of one device.
+    """
     if any(entry.is_donated or entry.alias is not None for entry in program.inputs):
-        return 0
+        return program.inputs
     body, tensors = program.body, program.tensors
-    given = Counter(tensors[value] for value in body.arguments)
-    made = Counter(tensors[value] for value in body.results if value not in body.arguments)
-    return sum(tensor.bytes * count for tensor, count in (given & made).items())
+    kept = set(body.arguments)
+    free: dict[Tensor, list[int]] = {}
+    for place, value in enumerate(body.results):
+        if value not in kept:
+            free.setdefault(tensors[value], []).append(place)
+    found = []
+    for entry, value in zip(program.inputs, body.arguments):
+        places = free.get(tensors[value])
+        found.append(entry._replace(alias=places.pop(0), is_donated=True) if places else entry)
+    return tuple(found)
 
 
-def donation_note(program: Program) -> str | None:
-    """What to say where nothing is donated, and that costs memory; None where it does not matter."""
-    saved = donatable_bytes(program)
+def donation_note(program: Program, peak: int, saved: int) -> str | None:
+    """What to say where nothing is donated, and that costs memory; None where it does not matter.
+
+    Args:
+        program: The program of one device.
+        peak: The peak memory.
+        saved: How much less it is with everything donated that can be.
+    """
+    replaced = donatable_bytes(program)
     held = sum(program.tensors[value].bytes for value in program.body.arguments)
-    if saved < _FROM_BYTES or saved < _FROM_PART * held:
+    if replaced < _FROM_BYTES or replaced < _FROM_PART * held:
         return None
     return (
-        f"nothing is donated: results of {format_bytes(saved)} per device have the types of arguments; "
-        "jax.jit(..., donate_argnums=...) lets them take the place of these arguments, which saves up to as much"
+        f"nothing is donated: results of {format_bytes(replaced)} per device have the types of arguments; "
+        "jax.jit(..., donate_argnums=...) lets them take the place of these arguments, "
+        f"which saves {format_bytes(saved)} of {format_bytes(peak)}"
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import Counted, count_kernels
-from pyshardy.costing.donation import donation_note
+from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
+from pyshardy.costing.known_errors import KnownError, known_error
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import Op, SourceLine, Traffic
@@ -21,8 +22,6 @@ from pyshardy.costing.topology import Topology
 
 _AGAIN = "rematted_computation"
 """In the name of an op that `jax.checkpoint` computes again."""
-MEMORY_ERROR = 0.2
-"""The error of the peak beside what compilers for H100 and v5e need for most steps; docs/cost.md has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,8 @@ class Estimate:
         communication_seconds: The time of all collectives, with waiting for the slowest device.
         exposed_seconds: The part of the step in which no kernel runs.
         waiting_seconds: The part of the communication that waits for the slowest of many slices or nodes.
+        host_seconds: The time of all copies to and from the memory of the host.
+        host_bytes: The bytes that they copy.
         compute_by_bound: The seconds of kernels by what limits them.
         flops_per_device: The floating-point operations of one device.
         transcendentals_per_device: The evaluations of functions such as the exponential on one device.
@@ -95,7 +96,10 @@ class Estimate:
         model_utilization: The same for the products of the model alone, without what `jax.checkpoint` computes again.
         collectives: The collectives by kind, axes and line, the longest first.
         memory: The peak memory of a device.
+        donation_saves_bytes: How much lower the peak is if results take the place of arguments of their types; 0 if
+            anything is donated.
         memory_limit_bytes: The memory that a device has.
+        memory_error: How far such estimates were from what compilers needed.
         unknown_ops: The names of ops without a price, and how often they run; for custom calls those of their kernels.
         custom_calls: The custom calls by kernel, the longest first, with and without a price.
         assumption: The assumption that matters most.
@@ -112,6 +116,8 @@ class Estimate:
     communication_seconds: float
     exposed_seconds: float
     waiting_seconds: float
+    host_seconds: float
+    host_bytes: int
     compute_by_bound: tuple[tuple[str, float], ...]
     flops_per_device: float
     transcendentals_per_device: float
@@ -120,7 +126,9 @@ class Estimate:
     model_utilization: float
     collectives: tuple[CollectiveCost, ...]
     memory: Peak
+    donation_saves_bytes: int
     memory_limit_bytes: float
+    memory_error: KnownError
     unknown_ops: tuple[tuple[str, int], ...]
     custom_calls: tuple[CustomCallCost, ...]
     assumption: str
@@ -128,8 +136,9 @@ class Estimate:
 
     @property
     def is_close(self) -> bool:
-        """Whether the peak is so near the limit that the estimate may be wrong about `fits`."""
-        return abs(self.memory.bytes / self.memory_limit_bytes - 1) <= MEMORY_ERROR
+        """Whether the limit is among what nine of ten steps with this estimate need: the estimate cannot tell."""
+        low, high = self.memory_error.range(self.memory.bytes)
+        return low <= self.memory_limit_bytes <= high
 
     @property
     def fits(self) -> bool:
@@ -146,6 +155,7 @@ class Estimate:
             if name not in ("hardware", "topology", "devices", "collective_model", "assumption", "notes")
         }
         figures["compute_by_bound"] = dict(self.compute_by_bound)
+        figures["memory_error"] = self.memory_error._asdict()
         figures["unknown_ops"] = dict(self.unknown_ops)
         figures["memory"]["categories"] = dict(self.memory.categories)
         return {
@@ -159,16 +169,19 @@ class Estimate:
         }
 
 
-def estimate(launches: Launches) -> Estimate:
+def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
     """Estimate the cost of one run of a program.
 
     Args:
         launches: The kernels of the program.
+        is_compilers: Whether a compiler partitioned it.
     """
     program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
     scheduler = launches.scheduler()
     totals = scheduler.block(block)
+    memory = find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel)
+    saved = memory.bytes - _donated_peak(launches, memory.bytes)
     counted = count_kernels(block)
     waiting = totals.seconds * straggling(counted, topology)
     step = totals.seconds + waiting
@@ -184,6 +197,8 @@ def estimate(launches: Launches) -> Estimate:
         communication_seconds=totals.communication_seconds + waiting,
         exposed_seconds=max(0.0, totals.seconds + waiting - totals.compute_seconds),
         waiting_seconds=waiting,
+        host_seconds=totals.host_seconds,
+        host_bytes=round(totals.host_bytes),
         compute_by_bound=tuple((bound.value, totals.by_bound[bound]) for bound in Bound if bound in totals.by_bound),
         flops_per_device=totals.flops,
         transcendentals_per_device=totals.transcendentals,
@@ -191,13 +206,35 @@ def estimate(launches: Launches) -> Estimate:
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
         collectives=_rows(counted, launches.seconds_of, topology),
-        memory=find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel),
+        memory=memory,
+        donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
+        memory_error=known_error(hardware, is_compilers),
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, launches.model),
-        notes=(*totals.notes, *filter(None, [donation_note(program), _dispatch_note(step, hardware)])),
+        notes=(
+            *totals.notes,
+            *filter(None, [donation_note(program, memory.bytes, saved), _dispatch_note(step, hardware)]),
+        ),
     )
+
+
+def _donated_peak(launches: Launches, peak: int) -> int:
+    """The peak memory with everything donated that can be."""
+    program = launches.program
+    if not donatable_bytes(program):
+        return peak
+    donated = replace(program, inputs=donated_inputs(program))
+    found = find_peak(
+        donated,
+        launches.flat,
+        launches.compiler,
+        with_live=False,
+        block=launches.block,
+        seconds_of=launches.scheduler().kernel,
+    )
+    return min(peak, found.bytes)
 
 
 def _dispatch_note(seconds: float, hardware: Hardware) -> str | None:
@@ -293,6 +330,7 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
     """The assumption that the step time depends on most."""
     hardware = topology.hardware
     exposed = max(0.0, totals.seconds - totals.compute_seconds)
+    copied = min(exposed, totals.host_seconds)
     if any("rounds" in note for note in totals.notes):
         return "loops with an unknown number of rounds run once"
     shares: Mapping[str, float] = {
@@ -301,6 +339,7 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
             Bound.MEMORY, 0.0
         ),
         f"a kernel takes at least {hardware.kernel_floor_s * 1e6:g} us": totals.by_bound.get(Bound.FLOOR, 0.0),
-        f"collectives take as long as the {model.value} model says": exposed,
+        "copies to the host take as long as the link's data sheet says": copied,
+        f"collectives take as long as the {model.value} model says": exposed - copied,
     }
     return max(shares.items(), key=lambda pair: pair[1])[0]

@@ -17,6 +17,7 @@ from pyshardy.costing.multi_output import merged
 from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.scatters import with_scatters
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -45,6 +46,7 @@ _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
 _IN_PLACE = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
+_SUM = "stablehlo.all_reduce"
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
 _MOST_PLACES = 15
@@ -59,6 +61,8 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         compiler: What is known of the compiler.
     """
     block = _Fuser(flat, compiler).block(flat.body)
+    if compiler.fills_in_scatters:
+        block = with_scatters(block, flat.tensors, can_fuse, computes_updates=compiler.merges_kernels)
     if compiler.merges_kernels:
         block = with_own_copies(merged(block, flat.tensors), flat.tensors)
     if compiler.fuses_into_products:
@@ -71,7 +75,7 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
 class _Fuser:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
-        self.repeats_costly = compiler.repeats_costly
+        self.repeats_costly, self.sums_in_place = compiler.repeats_costly, compiler.sums_in_place
         self.makers: dict[int, Op] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[Kind, bool] = {}
@@ -224,7 +228,8 @@ class _Fuser:
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
         if inner or len(op.results) != 1 or op.results[0] not in choice.members:
             reads = dict.fromkeys((*self._from_here(op.operands, makers), *outer))
-            in_place = frozenset(op.operands[:1] if op.kind.name in _IN_PLACE else ())
+            is_in_place = op.kind.name in _IN_PLACE or (self.sums_in_place and op.kind.name == _SUM)
+            in_place = frozenset(op.operands[:1] if is_in_place else ())
             return Kernel((op,), tuple(reads), op.results, in_place, inner)
         ops, read, shared = self._gather(op, makers, choice.members[op.results[0]])
         return Kernel(tuple(ops), tuple(read), op.results, frozenset(shared))

@@ -141,6 +141,7 @@ class Hardware:
             through memory. None if it is unknown, and then a sort takes one pass.
         scan_passes: How often cumulative sums move their array through memory.
         solver_efficiency: The fraction of the rate of vectors that decompositions of matrices reach.
+        host_bytes_per_s: The rate of copies to the memory of the host, one way; None if unknown: they take no time.
         dispatch_s: The time that a host takes to start a program; a loop of shorter steps takes this long.
         launch_s: The time to start a collective.
         merges_kernels: Whether its compiler makes one kernel of several that run over the same elements.
@@ -163,6 +164,7 @@ class Hardware:
     sort_tile_bytes: float | None = None
     scan_passes: float = 2.0
     solver_efficiency: float = 1.0
+    host_bytes_per_s: float | None = None
     dispatch_s: float = 0.0
     launch_s: float = 0.0
     merges_kernels: bool = False
@@ -175,8 +177,9 @@ class Hardware:
         where = f"the hardware {self.name!r}"
         self._check_lists(where)
         _check_texts(where, name=self.name, **{f"sources.{name}": text for name, text in self.sources})
-        if self.vector_flops_per_s is not None:
-            _check_positive(where, vector_flops_per_s=self.vector_flops_per_s)
+        for name in ("vector_flops_per_s", "host_bytes_per_s"):
+            if getattr(self, name) is not None:
+                _check_positive(where, **{name: getattr(self, name)})
         for name in ("overlaps_products", "merges_kernels", "fuses_into_products"):
             _check_flags(where, **{name: getattr(self, name)})
         _check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Kind, Op, Traffic
+from pyshardy.costing.program import PAIRS, Kind, Op, Traffic
 
 _SUMS = frozenset(("all_reduce", "reduce_scatter"))
 
@@ -42,8 +42,8 @@ def _key(op: Op, kinds: Collection[str]) -> Hashable:
     traffic = op.traffic
     if traffic is None or traffic.kind not in kinds or len(op.results) != 1:
         return None
-    sums = (op.kind.operands[0].dtype, op.kind.fact("body")) if traffic.kind in _SUMS else ()
-    return traffic.kind, traffic.mesh, traffic.axes, traffic.group_size, sums
+    same: Hashable = (op.kind.operands[0].dtype, op.kind.fact("body")) if traffic.kind in _SUMS else op.kind.fact(PAIRS)
+    return traffic.kind, traffic.mesh, traffic.axes, traffic.group_size, same
 
 
 class _Grouping:
@@ -162,4 +162,4 @@ def _merged(kernels: Sequence[Kernel]) -> Kernel:
     )
     reads = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads))
     waits = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits))
-    return Kernel((op,), reads, writes, frozenset(), waits=waits)
+    return Kernel((op,), reads, writes, frozenset().union(*(kernel.in_place for kernel in kernels)), waits=waits)

@@ -11,14 +11,17 @@ from pyshardy.costing.donation import with_aliases
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
+from pyshardy.costing.host_memory import HOST_COPIES, host_copy_seconds, with_host_memory
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.lowering import lower
+from pyshardy.costing.moved_sums import with_moved_sums
 from pyshardy.costing.narrowing import with_narrow_collectives
 from pyshardy.costing.partial_sums import with_added_partial_sums
 from pyshardy.costing.program import Program, Traffic
 from pyshardy.costing.reduce_scatters import with_reduce_scatters
 from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
+from pyshardy.costing.stacks import with_whole_stacks
 from pyshardy.costing.topology import Topology
 
 
@@ -48,7 +51,12 @@ class Launches(NamedTuple):
 
     def scheduler(self) -> Scheduler:
         """What puts the kernels on streams."""
-        return Scheduler(self.roofline, self.seconds_of, lambda one: network_of(one, self.topology))
+        host = len(self.topology.hardware.networks)
+
+        def stream(traffic: Traffic) -> int:
+            return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
+
+        return Scheduler(self.roofline, self.seconds_of, stream)
 
 
 def launches_of(
@@ -66,15 +74,21 @@ def launches_of(
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_reduce_scatters(with_added_partial_sums(with_aliases(program)))
+    program = with_added_partial_sums(with_whole_stacks(with_aliases(program)))
+    program = with_reduce_scatters(with_moved_sums(program))
     if compiler.narrows:
         program = with_narrow_collectives(program)
-    flat = lower(flatten(program, compiler), compiler)
+    flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
     priced: dict[Traffic, float] = {}
 
     def seconds_of(traffic: Traffic) -> float:
         if traffic not in priced:
-            priced[traffic] = collective_seconds(traffic, topology, model)
+            is_copy = traffic.kind in HOST_COPIES
+            priced[traffic] = (
+                host_copy_seconds(traffic, topology.hardware)
+                if is_copy
+                else collective_seconds(traffic, topology, model)
+            )
         return priced[traffic]
 
     roofline = Roofline(topology.hardware, flat.tensors)

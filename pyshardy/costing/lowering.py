@@ -11,6 +11,7 @@ from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import Kind, Op, Tensor
 from pyshardy.costing.sinking import Sinker
+from pyshardy.costing.vector_products import with_vector_sums
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 
 TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", "stablehlo.slice"
@@ -23,6 +24,8 @@ KEPT_COPY = "xla.copy"
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:
     """The program with the ops that its compiler adds."""
+    if compiler.sums_vector_products:
+        flat = with_vector_sums(flat)
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)

@@ -121,9 +121,10 @@ class Planner:
                 last[value] = at
             for value in kernel.writes:
                 made[value] = at
-        for at, after in ends.items():  # a collective holds what it reads until it ends
+        for at, after in ends.items():  # a collective holds what it reads until it ends, where its result is not there
             for value in kernels[at].reads:
-                last[value] = max(last[value], after - 1)
+                if value not in kernels[at].in_place or last[value] > at:
+                    last[value] = max(last[value], after - 1)
         for value in block.results:
             last[value] = end
         places = _Places(self, kernels, made, last, end)
@@ -219,7 +220,8 @@ class _Places:
         """The operand whose memory a result reuses."""
         if kernel.root.is_loop:
             candidates: Iterable[int] = kernel.root.operands[index : index + 1]
-            if kernel.root.operands.count(kernel.root.operands[index]) > 1:
+            operands = kernel.root.operands
+            if operands.index(operands[index]) < index:  # another part of the state starts from the value itself
                 return None
         else:
             candidates = sorted(kernel.in_place)

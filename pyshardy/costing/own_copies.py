@@ -14,6 +14,8 @@ from pyshardy.rules.dimension_numbers import DotNumbers
 
 _TRANSPOSE = "stablehlo.transpose"
 _PRODUCT = "stablehlo.dot_general"
+_FREE_RANK = 2
+"""A matrix is read in either order."""
 
 
 def with_own_copies(block: Kernels, tensors: list[Tensor]) -> Kernels:
@@ -33,7 +35,7 @@ def with_own_copies(block: Kernels, tensors: list[Tensor]) -> Kernels:
         root = kernel.root
         for place, value in enumerate(root.operands if root.kind.name == _PRODUCT else ()):
             maker = makers.get(value)
-            if maker is None or not _is_behind_transpose(maker):
+            if maker is None or len(tensors[value].shape or ()) <= _FREE_RANK or not _is_behind_transpose(maker):
                 continue
             summed = _summed(root, place)
             if first.setdefault(value, summed) == summed:

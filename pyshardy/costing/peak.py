@@ -33,6 +33,7 @@ class LiveValue:
         dtype: The element type.
         bytes: The size.
         source: The line that computes it; None for arguments, and if unknown.
+        is_fixed: Whether it is there all the time: an argument, a result, or constants.
     """
 
     name: str
@@ -41,6 +42,7 @@ class LiveValue:
     dtype: str
     bytes: int
     source: SourceLine | None = None
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,23 +156,25 @@ class _Live:
     def find(self) -> list[LiveValue]:
         categories = argument_categories(self.program.inputs, self.flat)
         found = [
-            self._value(entry.name, category, value)
+            self._value(entry.name, category, value, is_fixed=True)
             for entry, value, category in zip(self.program.inputs, self.block.arguments, categories)
         ]
         aliased = {entry.alias for entry in self.program.inputs if entry.alias is not None}
         for place, (name, value) in enumerate(zip(self.program.outputs, self.block.results)):
             if place not in aliased:
-                found.append(self._value(name, OUTPUTS, value))
+                found.append(self._value(name, OUTPUTS, value, is_fixed=True))
         tables = _table_bytes(self.flat, self.block)
         if tables:
-            found.append(LiveValue("constants", TABLES, None, "", tables))
+            found.append(LiveValue("constants", TABLES, None, "", tables, is_fixed=True))
         self._add(self.plan, found)
         return sorted(found, key=lambda one: (-one.bytes, one.name))
 
-    def _value(self, name: str, category: str, value: int, place: OpOrigin | None = None) -> LiveValue:
+    def _value(
+        self, name: str, category: str, value: int, place: OpOrigin | None = None, is_fixed: bool = False
+    ) -> LiveValue:
         tensor = self.flat.tensors[value]
         return LiveValue(
-            name, category, tensor.shape, tensor.dtype, tensor.bytes, None if place is None else place.source
+            name, category, tensor.shape, tensor.dtype, tensor.bytes, None if place is None else place.source, is_fixed
         )
 
     def _add(self, plan: MemoryPlan, found: list[LiveValue]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 from pyshardy.core.scopes import scope_path
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.launches import Launches
+from pyshardy.costing.peak import LiveValue
 from pyshardy.costing.program import OpOrigin, SourceLine
 
 
@@ -34,6 +35,8 @@ class PlaceCost(NamedTuple):
         collective_seconds: The time of its collectives, whether or not kernels hide it.
         flops: The floating-point operations.
         bytes: The bytes that its kernels read and write.
+        sent_bytes: The bytes that a device sends in its collectives.
+        peak_bytes: The bytes of its values that are in memory at the peak, without arguments and results.
     """
 
     scope: str | None
@@ -42,6 +45,8 @@ class PlaceCost(NamedTuple):
     collective_seconds: float
     flops: float
     bytes: float
+    sent_bytes: float
+    peak_bytes: int
 
     @property
     def seconds(self) -> float:
@@ -49,7 +54,7 @@ class PlaceCost(NamedTuple):
         return self.kernel_seconds + self.collective_seconds
 
 
-def costs_by(launches: Launches, by: By) -> tuple[PlaceCost, ...]:
+def costs_by(launches: Launches, by: By, live: Sequence[LiveValue] = ()) -> tuple[PlaceCost, ...]:
     """The cost of one run of a program by scope or line, the largest time first.
 
     The times add up to those of all kernels and collectives, as the estimate has them without overlap.
@@ -57,15 +62,36 @@ def costs_by(launches: Launches, by: By) -> tuple[PlaceCost, ...]:
     Args:
         launches: The kernels of the program.
         by: What to sum by.
+        live: The values that are alive at the peak.
     """
     reader = _Reader(by, launches)
+    held: dict[tuple[str | None, SourceLine | None], int] = {}
+    for value in live:
+        if not value.is_fixed:
+            scope = scope_path(value.name) if by is By.SCOPE else None
+            place = scope, None if by is By.SCOPE else _line(value.source)
+            held[place] = held.get(place, 0) + value.bytes
     sums: dict[tuple[str | None, SourceLine | None], list[float]] = {}
     for kernel, times in reader.run(launches.block, 1):
-        found = sums.setdefault(reader.key(kernel.root.place), [0.0] * 4)
-        for place, one in enumerate(reader.price(kernel)):
-            found[place] += times * one
-    rows = (PlaceCost(*key, *found) for key, found in sums.items())
-    return tuple(sorted((row for row in rows if row.seconds), key=lambda row: -row.seconds))
+        found = sums.setdefault(reader.key(kernel.root.place), [0.0] * 5)
+        for at, one in enumerate(reader.price(kernel)):
+            found[at] += times * one
+    for key in held:
+        sums.setdefault(key, [0.0] * 5)
+    rows = (
+        PlaceCost(*key, kernels, collectives, flops, moved, sent, held.get(key, 0))
+        for key, (kernels, collectives, flops, moved, sent) in sums.items()
+    )
+    return tuple(sorted((row for row in rows if row.seconds or row.peak_bytes), key=lambda row: -row.seconds))
+
+
+def launched(launches: Launches) -> Iterator[tuple[Kernel, int]]:
+    """The kernels of one run, and how often each runs; of a conditional, those of the slowest branch.
+
+    Args:
+        launches: The kernels of the program.
+    """
+    return _Reader(By.SCOPE, launches).run(launches.block, 1)
 
 
 class _Reader:
@@ -77,13 +103,13 @@ class _Reader:
             return None, None
         return (scope_path(place.scope), None) if self.by is By.SCOPE else (None, _line(place.source))
 
-    def price(self, kernel: Kernel) -> tuple[float, float, float, float]:
-        """The seconds of kernels and of collectives, the FLOPs and the bytes of one run."""
+    def price(self, kernel: Kernel) -> tuple[float, float, float, float, float]:
+        """The seconds of kernels and of collectives, the FLOPs, the bytes, and the bytes sent, of one run."""
         op = kernel.root
         if op.traffic is not None:
-            return 0.0, self.seconds_of(op.traffic), self.roofline.work(op.kind).flops, 0.0
+            return 0.0, self.seconds_of(op.traffic), self.roofline.work(op.kind).flops, 0.0, op.traffic.sent_bytes
         found = self.roofline.price(kernel)
-        return found.seconds, 0.0, found.flops, found.bytes
+        return found.seconds, 0.0, found.flops, found.bytes, 0.0
 
     def run(self, block: Kernels, times: int) -> Iterator[tuple[Kernel, int]]:
         """The kernels that run, and how often; of a conditional, those of the slowest branch."""

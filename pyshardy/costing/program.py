@@ -40,9 +40,9 @@ class Tensor:
         return 0 if self.shape is None or -1 in self.shape else prod(self.shape)
 
 
-KERNEL_NAME, KERNEL_COST = "kernel_name", "kernel_cost"
+KERNEL_NAME, KERNEL_COST, KERNEL_CAUSAL = "kernel_name", "kernel_cost", "kernel_causal"
 """Facts of custom calls: the name of the kernel; its operations, evaluations of functions and bytes, as its author
-states them."""
+states them; whether a causal mask halves its products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +66,8 @@ class Kind:
         return next((value for found, value in self.facts if found == name), default)
 
 
+PAIRS = "source_target_pairs"
+"""The fact of a permutation: who sends to whom."""
 RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
 
 
@@ -187,11 +189,13 @@ class Input(NamedTuple):
         name: The path in the user's program, such as "params['w']".
         alias: The result that reuses its memory; None if there is none.
         is_donated: Whether any result may reuse its memory.
+        is_on_host: Whether it is in the memory of the host.
     """
 
     name: str
     alias: int | None = None
     is_donated: bool = False
+    is_on_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class Roofline:
         moved = sum(min(count, self.tensors[value].bytes) for value, count in read.items())
         root = kernel.root
         if root.kind.name in _UPDATING:
+            if root.operands[0] not in read:  # the kernel writes what it updates
+                moved += self.tensors[root.results[0]].bytes
             return moved + min(self.tensors[root.results[0]].bytes, root.kind.operands[-1].bytes + _update_bytes(root))
         return moved + sum(self.tensors[value].bytes for value in kernel.writes)
 

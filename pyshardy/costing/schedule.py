@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import RAGGED, Kind, Traffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
@@ -34,6 +35,8 @@ class Totals:
         serial_seconds: The same without any overlap.
         compute_seconds: The time of all kernels.
         communication_seconds: The time of all collectives.
+        host_seconds: The time of all copies to and from the memory of the host.
+        host_bytes: The bytes that they copy.
         flops: The floating-point operations.
         transcendentals: The evaluations of functions such as the exponential.
         bytes: The bytes that kernels read and write.
@@ -47,6 +50,8 @@ class Totals:
     serial_seconds: float = 0.0
     compute_seconds: float = 0.0
     communication_seconds: float = 0.0
+    host_seconds: float = 0.0
+    host_bytes: float = 0.0
     flops: float = 0.0
     transcendentals: float = 0.0
     bytes: float = 0.0
@@ -60,6 +65,8 @@ class Totals:
         self.serial_seconds += times * other.serial_seconds
         self.compute_seconds += times * other.compute_seconds
         self.communication_seconds += times * other.communication_seconds
+        self.host_seconds += times * other.host_seconds
+        self.host_bytes += times * other.host_bytes
         self.flops += times * other.flops
         self.transcendentals += times * other.transcendentals
         self.bytes += times * other.bytes
@@ -162,7 +169,11 @@ class Scheduler:
         op = kernel.root
         if op.traffic is not None:
             seconds = self.collective_seconds(op.traffic)
-            totals.communication_seconds += seconds
+            if op.traffic.kind in HOST_COPIES:
+                totals.host_seconds += seconds
+                totals.host_bytes += op.traffic.sent_bytes
+            else:
+                totals.communication_seconds += seconds
             totals.serial_seconds += seconds
             totals.flops += self.roofline.work(op.kind).flops
             if op.traffic.kind == RAGGED:

@@ -90,7 +90,7 @@ def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, 
         op = kernel.root
         if kernel.inner:
             rounds = (1 if op.rounds is None else op.rounds) if op.is_loop else 0
-            yield Span(_name(kernel), op.place, task.stream, begin + start, task.seconds, rounds)
+            yield Span(kernel_name(kernel), op.place, task.stream, begin + start, task.seconds, rounds)
             if op.is_loop:
                 if rounds:
                     first = begin + start + scheduler.block(kernel.inner[0]).seconds
@@ -105,12 +105,12 @@ def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, 
         else:
             price = scheduler.roofline.price(kernel)
             yield Span(
-                _name(kernel), op.place, COMPUTE, begin + start, task.seconds,
+                kernel_name(kernel), op.place, COMPUTE, begin + start, task.seconds,
                 flops=price.flops, bytes=price.bytes, bound=price.bound.value,
             )  # fmt: skip
 
 
-def _name(kernel: Kernel) -> str:
+def kernel_name(kernel: Kernel) -> str:
     """The op that stands for a kernel: its product if it has one, else its last op."""
     names = [op.kind.name.partition(".")[2] or op.kind.name for op in kernel.ops]
     return next((name for name in names if name in ("dot_general", "convolution")), names[-1])

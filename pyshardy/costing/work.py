@@ -12,7 +12,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.costing.program import KERNEL_COST, KERNEL_NAME, RAGGED, RAGGED_NUMBERS, Kind, RaggedNumbers
+from pyshardy.costing.program import (
+    KERNEL_CAUSAL,
+    KERNEL_COST,
+    KERNEL_NAME,
+    RAGGED,
+    RAGGED_NUMBERS,
+    Kind,
+    RaggedNumbers,
+)
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -310,25 +318,29 @@ def _solver_name(target: str) -> str:
 def _attention(kind: Kind, name: str, heads_first: bool) -> Work:
     """Attention in one kernel, with operands [batch, sequence, heads, depth], or heads before the sequence.
 
-    The mask is unknown here, so all products count; a name with "causal" counts half of them.
+    Queries and keys are the first operands that can be; before them, some kernels have tables of which blocks to read.
+    A causal mask halves the products, if the call or its name says that it has one; else all of them count.
     """
-    query, keys = (tensor.shape or () for tensor in kind.operands[:2])
-    if len(query) != 4 or len(keys) != 4:
+    shapes = [one.shape or () for one in kind.operands if one.dtype.startswith(_FLOATS)]
+    arrays = [shape for shape in shapes if len(shape) in (3, 4)]
+    if len(arrays) < 2:
         return Work(is_known=False)
+    query, keys = arrays[:2]
     products = next((count for part, count in _ATTENTION_PRODUCTS if part in name), 2)
-    share = 0.5 if "causal" in name else 1.0
-    read = keys[2] if heads_first else keys[1]
+    share = 0.5 if "causal" in name or kind.fact(KERNEL_CAUSAL) else 1.0
+    read = keys[-2] if heads_first else keys[-3]
     return Work(2.0 * products * share * prod(query) * read, is_matrix=True)
 
 
 CUSTOM_CALL = "stablehlo.custom_call"
 _LARGEST = frozenset(("ApproxTopK", "PartialReduce", "TopK", "mhlo.topk"))
 """The targets of calls that find the largest elements."""
+_FLOATS = ("f", "bf")
 _HEADS_FIRST = frozenset(("tpu_custom_call",))
 """The targets of kernels of attention whose operands have the heads before the sequence."""
 _ATTENTION_PRODUCTS = (("dkv", 4), ("dq", 3), ("backward", 5), ("bwd", 5))
 """The products of a gradient, by part of a kernel's name; one that gives only some gradients computes scores again."""
-_ATTENTION = ("flash_attention", "fmha", "splash")
+_ATTENTION = ("flash_attention", "fmha", "splash", "mha_forward", "mha_backward")
 """Parts of the names of functions that compute attention without storing its scores."""
 _SOLVERS = {
     "getrf": 2 / 3, "potrf": 1 / 3, "geqrf": 4 / 3, "orgqr": 4 / 3, "householder_product": 4 / 3, "syevd": 9.0,

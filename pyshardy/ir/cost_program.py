@@ -11,6 +11,7 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
+    PAIRS,
     RAGGED_NUMBERS,
     Block,
     Input,
@@ -57,6 +58,8 @@ _WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
 _RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
 """Ops whose only region runs as if it stood in place of the op."""
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
+_MEMORY_KIND, _HOST = "mhlo.memory_kind", "host"
+"""The memory of an argument; that of the host is "pinned_host" or "unpinned_host"."""
 _EXTRA = {
     "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
     "stablehlo.constant": (),
@@ -340,6 +343,8 @@ class CostReader:
             found.append(("body", _body_names(node)))
         elif node.name == CUSTOM_CALL:
             found += kernel_facts(node)
+        elif node.name == "stablehlo.collective_permute":
+            found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
         return tuple(found)
 
     def _unit(self, attr: Any) -> int | None:
@@ -386,6 +391,7 @@ def input_of(main: Node, arg: Value) -> Input:
         argument_name(arg.location, arg.index),
         None if alias is None else int(getattr(alias, "value", alias)),
         alias is not None or _DONOR in attrs,
+        _HOST in str(attrs.get(_MEMORY_KIND, "")),
     )
 
 

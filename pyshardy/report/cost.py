@@ -141,6 +141,8 @@ def place_tables(by: By, found: Sequence[PlaceCost]) -> Page:
         (Column("collectives", is_number=True, rank=1), lambda row: Cell(format_duration(row.collective_seconds))),
         (Column("FLOPs", is_number=True, rank=2), lambda row: Cell(format_count(row.flops))),
         (Column("read and written", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.bytes)))),
+        (Column("sent", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.sent_bytes)))),
+        (Column("at the peak", is_number=True, rank=1), lambda row: Cell(format_bytes(row.peak_bytes))),
     )
     title = f"time by {by.value}, without overlap (estimated)"
     return Page(lambda width: _table_of(title, columns, found[:_MOST_ROWS], last).lines(width))
@@ -158,9 +160,16 @@ def _verdict(found: Estimate, width: int) -> list[Text]:
         return []
     needed, limit = (format_bytes(round(size)) for size in (found.memory.bytes, found.memory_limit_bytes))
     if found.is_close:
-        said = f"too close to call: about {needed} of {limit} per device; `pyshardy confirm` asks the compiler"
+        said = f"too close to call: about {needed} of {limit} per device, {_known_range(found)}; "
+        said += "`pyshardy confirm` asks the compiler"
         return paragraph(said, width, "bold yellow")
-    return paragraph(f"does not fit: about {needed} of {limit} per device", width, "bold red")
+    return paragraph(f"does not fit: about {needed} of {limit} per device, {_known_range(found)}", width, "bold red")
+
+
+def _known_range(found: Estimate) -> str:
+    """What most steps with this estimate need, and who says so."""
+    low, high = map(format_bytes, found.memory_error.range(found.memory.bytes))
+    return f"{low} to {high} in nine of ten steps compiled by {found.memory_error.compiler}"
 
 
 def _times(found: Estimate) -> Table:
@@ -170,8 +179,10 @@ def _times(found: Estimate) -> Table:
         ("kernels", format_duration(found.compute_seconds)),
         *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),
         ("collectives", format_duration(found.communication_seconds)),
-        ("  not hidden behind kernels", format_duration(found.exposed_seconds)),
     ]
+    if found.host_bytes:
+        rows.append((f"{format_bytes(found.host_bytes)} to and from the host", format_duration(found.host_seconds)))
+    rows.append(("  not hidden behind kernels", format_duration(found.exposed_seconds)))
     if found.waiting_seconds:
         rows.append(("  waiting for the slowest device", format_duration(found.waiting_seconds)))
     rows += [
@@ -238,6 +249,7 @@ def _memory(found: Estimate, width: int) -> list[Text]:
     ]
     if not memory.bytes:
         return lines
+    lines += paragraph(f"known error: {_known_range(found)} (docs/cost.md)", width)
     return [
         *lines,
         *paragraph(f"memory over the program, from 0 to {format_bytes(memory.bytes)} (estimated):", width),

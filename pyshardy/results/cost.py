@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -23,6 +24,9 @@ from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition
+
+if TYPE_CHECKING:
+    from pyshardy.report.page.render import PageFormat
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Cost:
     launches: Launches | None = field(default=None, repr=False, compare=False)
 
     def by(self, what: By | str) -> tuple[PlaceCost, ...]:
-        """The time of kernels and collectives by scope or by line of the user, the longest first.
+        """Time, FLOPs, bytes, and memory at the peak, by scope or by line of the user, the longest time first.
 
         Args:
             what: "scope" or "line".
@@ -67,7 +71,7 @@ class Cost:
         except ValueError as error:
             needed = " or ".join(repr(one.value) for one in By)
             raise UsageError("summing an estimate", got=repr(what), needed=needed) from error
-        return costs_by(self.launches, chosen)
+        return costs_by(self.launches, chosen, self.estimate.memory.live)
 
     def trace(self) -> dict[str, Any]:
         """One run as a trace in Chrome's format, as JSON-ready data: kernels, collectives and memory over time.
@@ -86,8 +90,37 @@ class Cost:
         mlp/tanh 7.0 f.py:3
         """
         assert self.launches is not None
-        networks = tuple(network.name for network in self.launches.topology.hardware.networks)
+        networks = (*(network.name for network in self.launches.topology.hardware.networks), "host")
         return chrome_trace(timeline(self.launches), self.estimate, networks)
+
+    def report(self, path: str | Path, *, format: PageFormat | str = "html", hints: bool = True) -> None:
+        """Write a report of the program with one run: its timeline, its memory, and what limits each kernel.
+
+        Args:
+            path: The file.
+            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            hints: Whether to look for annotations that make the program send less, which partitions it a few times.
+
+        Raises:
+            UsageError: The format is unknown, or the file cannot be written.
+
+        >>> import pathlib, tempfile
+        >>> from pyshardy import cost
+        >>> text = '''func.func @main(%a: tensor<512x512xf32>) -> tensor<512x512xf32> {
+        ...   %0 = stablehlo.tanh %a : tensor<512x512xf32>
+        ...   return %0 : tensor<512x512xf32>
+        ... }'''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "report.html")
+        ...     cost(text, "h100").report(path)
+        ...     "A run, estimated" in path.read_text()
+        True
+        """
+        assert self.launches is not None
+        from pyshardy.core.files import write_whole
+        from pyshardy.results.pages import report_bytes
+
+        write_whole(path, report_bytes([self.partition], format, hints=hints, runs=[(self.launches, self.estimate)]))
 
     @cached_property
     def step_seconds(self) -> float:
@@ -140,7 +173,8 @@ def cost_of(
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
         launches = launches_of(described, topology, collectives)
-        return Cost(estimate(launches), part, part.warnings, part.speaker, launches)
+        found = estimate(launches, is_compilers=part.answer is not None)
+        return Cost(found, part, part.warnings, part.speaker, launches)
 
 
 def chip_of(result: Partition) -> str:

@@ -10,10 +10,14 @@ from pyshardy.core.options import enum_value
 from pyshardy.report.page.render import PageFormat
 
 if TYPE_CHECKING:
+    from pyshardy.costing.estimate import Estimate
+    from pyshardy.costing.launches import Launches
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import PageInput
     from pyshardy.results.program_result import PerDevice, ProgramResult
+
+    Run = tuple[Launches, Estimate]
 
 MOST_HINTS = 3
 """The number of conflicts for which to look for a hint."""
@@ -27,6 +31,7 @@ def report_bytes(
     names: Sequence[str] = (),
     figures: Sequence[Mapping[str, str]] = (),
     diagnoses: Sequence[Diagnosis | None] = (),
+    runs: Sequence[Run | None] = (),
 ) -> bytes:
     """The report of a result, or of two that are compared.
 
@@ -37,6 +42,7 @@ def report_bytes(
         names: The names of the results in the report.
         figures: Further figures for the overview of each.
         diagnoses: What costs most in each.
+        runs: The kernels and the estimate of each, of which the report shows a run.
 
     Raises:
         UsageError: The format is unknown.
@@ -48,12 +54,13 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, name, costs, diagnosis)
-        for one, name, costs, diagnosis in zip(
+        describe_result(one, hints, name, texts, diagnosis, run)
+        for one, name, texts, diagnosis, run in zip(
             results,
             names or _default_names(results),
             figures or [{}] * len(results),
             diagnoses or [None] * len(results),
+            runs or [None] * len(results),
         )
     ]
     if kind is PageFormat.HTML:
@@ -69,6 +76,7 @@ def describe_result(
     name: str = "",
     figures: Mapping[str, str] | None = None,
     diagnosis: Diagnosis | None = None,
+    run: Run | None = None,
 ) -> dict[str, Any]:
     """The data of the page of a result.
 
@@ -78,12 +86,18 @@ def describe_result(
         name: The name of the result on the page.
         figures: Further figures for the overview.
         diagnosis: What costs most.
+        run: The kernels and the estimate, of which the page shows a run.
     """
     from pyshardy.ir.pause_gc import pause_gc
+    from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.describe import describe
+    from pyshardy.report.page.run import run_data
 
     with pause_gc():
-        return describe(replace(_material(result, hints, name, figures or {}), diagnosis=diagnosis))
+        texts, data = dict(figures or {}), None
+        if run is not None:
+            texts, data = cost_figures(run[1]) | texts, run_data(*run)
+        return describe(replace(_material(result, hints, name, texts), diagnosis=diagnosis, run=data))
 
 
 def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:

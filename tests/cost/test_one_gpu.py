@@ -9,11 +9,12 @@ from support.reference import jaxlib_version
 from .one_gpu import PROGRAMS, Measured, estimates, line, table
 from .published import PAGE
 
-pytestmark = pytest.mark.slow
-
-pytestmark = pytest.mark.skipif(
-    jaxlib_version() < (0, 12), reason="the page is written with the newest JAX; programs differ slightly"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        jaxlib_version() < (0, 12), reason="the page is written with the newest JAX; programs differ slightly"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

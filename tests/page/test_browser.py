@@ -419,3 +419,15 @@ def test_a_mesh_of_many_devices(browser: Browser, tmp_path: Path) -> None:
     assert "Cut into 16 × 8 blocks, each on 4 devices" in browser.run(
         "return document.getElementById('panel').innerText"
     )
+
+
+def test_a_run_is_drawn_with_its_kernels_and_what_limits_them(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    pyshardy.cost(MLP.read_text(), "h100").report(page, hints=False)
+    browser.open(page)
+    found = browser.run(
+        "const one = (name) => document.querySelectorAll(name).length;"
+        "return [one('svg.run'), one('svg.run rect.span'), one('svg.run circle.dot'), one('svg.run rect.held')]"
+    )
+    pictures, spans, dots, held = found
+    assert pictures == 2 and spans > 2 and dots > 0 and held > 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyshardy.costing.peak import Peak
 from pyshardy.costing.traffic import Traffic
@@ -27,6 +28,7 @@ class PageInput:
         memory: The peak memory of a device; None if unknown.
         cost: Additional figures for the overview, each a name and a text.
         diagnosis: What costs most; None if nobody looked.
+        run: What `run_data` says of an estimated run; None if nobody asked.
     """
 
     source: str
@@ -38,3 +40,4 @@ class PageInput:
     memory: Peak | None = None
     cost: tuple[tuple[str, str], ...] = ()
     diagnosis: Diagnosis | None = None
+    run: Mapping[str, Any] | None = None

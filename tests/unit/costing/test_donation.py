@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pyshardy.costing.donation import donatable_bytes, donation_note, with_aliases
+from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note, with_aliases
 from pyshardy.costing.program import Block, Input, Program, Tensor
 
 SMALL, LARGE = Tensor((4,), "f32", 16), Tensor((8,), "f32", 32)
@@ -43,16 +43,23 @@ def test_what_donation_would_save() -> None:
     assert donatable_bytes(passed_on) == 0  # an argument that is returned needs no second place
 
 
+def test_arguments_go_to_results_of_their_type() -> None:
+    given = program(Input("x"), Input("y"), Input("z"))
+    assert [entry.alias for entry in donated_inputs(given)] == [1, 0, 2]
+    some = program(Input("x"), Input("y", None, True), Input("z"))
+    assert donated_inputs(some) == some.inputs
+
+
 def test_it_is_said_where_it_matters() -> None:
     large, small = Tensor((1 << 20,), "f32", 4 << 20), Tensor((4,), "f32", 16)
 
     def note(*tensors: Tensor, arguments: int) -> str | None:
         block = Block(tuple(range(arguments)), (), tuple(range(arguments, len(tensors))))
         inputs = tuple(Input(f"x{number}") for number in range(arguments))
-        return donation_note(Program(tensors, (block,), 0, inputs, ("a",)))
+        return donation_note(Program(tensors, (block,), 0, inputs, ("a",)), 16 << 20, 3 << 20)
 
-    assert (note(large, large, arguments=1) or "").startswith(
-        "nothing is donated: results of 4.0 MiB per device have the types of arguments; "
-    )
+    said = note(large, large, arguments=1) or ""
+    assert said.startswith("nothing is donated: results of 4.0 MiB per device have the types of arguments; ")
+    assert said.endswith("which saves 3.0 MiB of 16.0 MiB")
     assert note(small, small, arguments=1) is None
     assert note(*[large] * 20, large, arguments=20) is None  # one of twenty

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyshardy.costing.arguments import argument_category
-from pyshardy.costing.compilers import ACCELERATOR, Compiler, Order
+from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_GPU, Compiler, Order
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.packing import Lifetime, packed_bytes
@@ -150,3 +150,59 @@ def test_packing(buffers: list[tuple[int, int, int]], wanted: int) -> None:
 )  # fmt: skip
 def test_what_an_argument_is(name: str, category: str) -> None:
     assert argument_category(name) == category
+
+
+SUM = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: tensor<1024x1024xf32>) -> tensor<f32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.tanh %x : tensor<1024x1024xf32>
+  %1 = "stablehlo.all_reduce"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+    replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %2 = stablehlo.reduce(%1 init: %z) applies stablehlo.maximum across dimensions = [0, 1]
+    : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}"""
+
+
+def matrices(text: str, compiler: Compiler) -> int:
+    """The matrices that are held at the peak."""
+    return peak_bytes(described(text), compiler) // MATRIX
+
+
+def test_a_sum_over_devices_is_where_its_operand_was_on_gpus() -> None:
+    assert matrices(SUM, XLA_ON_GPU) == 2
+    assert matrices(SUM, replace(XLA_ON_GPU, sums_in_place=False)) == 3
+
+
+SHARED_START = """func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<f32>, tensor<f32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %t = stablehlo.tanh %x : tensor<1024x1024xf32>
+  %r:3 = stablehlo.while(%i = %zero, %a = %t, %b = %t)
+    : tensor<i32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
+  cond {
+    %n = stablehlo.constant dense<5> : tensor<i32>
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %d = stablehlo.negate %a : tensor<1024x1024xf32>
+    %e = stablehlo.tanh %b : tensor<1024x1024xf32>
+    stablehlo.return %j, %d, %e : tensor<i32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
+  }
+  %s = stablehlo.reduce(%r#1 init: %z) applies stablehlo.maximum across dimensions = [0, 1]
+    : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<f32>
+  %u = stablehlo.reduce(%r#2 init: %z) applies stablehlo.maximum across dimensions = [0, 1]
+    : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<f32>
+  return %s, %u : tensor<f32>, tensor<f32>
+}"""
+
+
+def test_parts_of_a_state_that_start_from_one_value_take_a_buffer_each() -> None:
+    assert matrices(SHARED_START, ACCELERATOR) == 3  # the argument, the value from which both start, and one more
+    assert matrices(SHARED_START.replace("%b = %t", "%b = %x"), ACCELERATOR) == 3

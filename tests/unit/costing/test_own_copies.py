@@ -14,12 +14,12 @@ from pyshardy.costing.kernels import Kernel
 from .build import described
 
 GPU = replace(ACCELERATOR, merges_kernels=True)
-TYPE = "tensor<64x64xbf16>"
+TYPE = "tensor<4x64x64xbf16>"
 TEXT = f"""func.func @main(%x: {TYPE}, %y: {TYPE}) -> ({TYPE}, {TYPE}) {{
-  %t = stablehlo.transpose %x, dims = [1, 0] : ({TYPE}) -> {TYPE}
+  %t = stablehlo.transpose %x, dims = [0, 2, 1] : ({TYPE}) -> {TYPE}
   %a = stablehlo.tanh %t : {TYPE}
-  %d = stablehlo.dot_general %a, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
-  %e = stablehlo.dot_general %a, %d, contracting_dims = [0] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+  %d = stablehlo.dot_general %a, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1] : ({TYPE}, {TYPE}) -> {TYPE}
+  %e = stablehlo.dot_general %a, %d, batching_dims = [0] x [0], contracting_dims = [1] x [1] : ({TYPE}, {TYPE}) -> {TYPE}
   return %d, %e : {TYPE}, {TYPE}
 }}"""
 
@@ -43,20 +43,26 @@ def test_a_product_that_sums_over_other_dimensions_reads_a_copy() -> None:
 def test_a_copy_has_a_type() -> None:
     flat = flatten(described(TEXT))
     (value,) = fuse(flat, GPU).kernels[2].writes
-    assert flat.tensors[value].shape == (64, 64) and flat.tensors[value].dtype == "bf16"
+    assert flat.tensors[value].shape == (4, 64, 64) and flat.tensors[value].dtype == "bf16"
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("contracting_dims = [0] x [0]", "contracting_dims = [1] x [0]"),
-        ("stablehlo.transpose %x, dims = [1, 0] : (tensor<64x64xbf16>) -> ", "stablehlo.negate %x : "),
+        ("contracting_dims = [1] x [1]", "contracting_dims = [2] x [1]"),
+        ("stablehlo.transpose %x, dims = [0, 2, 1] : (tensor<4x64x64xbf16>) -> ", "stablehlo.negate %x : "),
     ],
     ids=["the same dimensions", "no transpose"],
 )
 def test_others_share_it(before: str, after: str) -> None:
     assert before in TEXT
     assert roots(TEXT.replace(before, after)) == ["tanh", "dot_general", "dot_general"]
+
+
+def test_a_matrix_is_read_in_either_order() -> None:
+    text = TEXT.replace("4x64x64", "64x64").replace("[0, 2, 1]", "[1, 0]").replace("batching_dims = [0] x [0], ", "")
+    text = text.replace("[2] x [1]", "[1] x [0]").replace("[1] x [1]", "[0] x [0]")
+    assert roots(text) == ["tanh", "dot_general", "dot_general"]
 
 
 def test_loops_have_copies_too() -> None:

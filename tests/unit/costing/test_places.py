@@ -43,12 +43,15 @@ def test_times_add_up_to_those_of_the_estimate(cost: pyshardy.Cost, by: str) -> 
     assert sum(row.collective_seconds for row in rows) == pytest.approx(found.communication_seconds)
     assert sum(row.flops for row in rows) == pytest.approx(found.flops_per_device)
     assert sum(row.bytes for row in rows) == pytest.approx(found.bytes_per_device)
+    assert sum(row.sent_bytes for row in rows) == sum(row.sent_bytes_per_device for row in found.collectives) > 0
+    assert sum(row.peak_bytes for row in rows) == found.memory.temporary_bytes > 0
 
 
 def test_a_sum_belongs_to_the_scope_that_needs_it_and_a_loop_counts_its_rounds(cost: pyshardy.Cost) -> None:
     rows = {row.scope: row for row in cost.by("scope")}
     assert rows["attention"].collective_seconds > 0 and rows["mlp"].collective_seconds == 0
     assert rows["mlp"].bytes == 5 * 2 * 512 * 512 * 4
+    assert rows["attention"].sent_bytes > 0 and rows["mlp"].sent_bytes == 0
     lines = {row.source: row for row in cost.by("line")}
     assert lines["f.py", 5, 0].kernel_seconds == rows["mlp"].kernel_seconds
 

@@ -84,6 +84,21 @@ def test_kernels_of_attention_by_their_shapes(name: str, target: str, products: 
     assert (found.flops, found.is_matrix) == (products * 2.0 * 2 * 8 * 16 * 32 * 4, True)
 
 
+def test_tables_of_blocks_come_before_the_queries() -> None:
+    query, keys = Tensor((8, 16, 4), "bf16", 1024), Tensor((2, 32, 4), "bf16", 512)
+    table = Tensor((8, 2, 2), "i8", 32)
+    facts = (("call_target_name", "tpu_custom_call"), ("kernel_name", "splash_mha_fwd_residuals"))
+    found = work_of(Kind("stablehlo.custom_call", (table, table, query, keys, keys), (query,), facts))
+    assert found.flops == 2 * 2.0 * 8 * 16 * 32 * 4
+
+
+def test_a_causal_mask_halves_the_products() -> None:
+    shapes = (2, 16, 8, 4), (2, 32, 8, 4), (2, 32, 8, 4)
+    whole = kernel("", *shapes, target="__cudnn$fmhaSoftmax")
+    half = Kind(whole.name, whole.operands, whole.results, (*whole.facts, ("kernel_causal", True)))
+    assert work_of(half).flops == work_of(whole).flops / 2 > 0
+
+
 def test_what_an_author_states_comes_first() -> None:
     kind = kernel("flash_attention", (2, 8, 16, 4), (2, 8, 16, 4), (2, 8, 16, 4), cost=(7.0, 5.0, 3.0))
     found = work_of(kind)

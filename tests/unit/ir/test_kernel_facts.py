@@ -38,3 +38,27 @@ def facts(attributes: str) -> dict[str, object]:
 def test_names_and_stated_costs(attributes: str, name: str | None, cost: object) -> None:
     found = facts(attributes)
     assert (found.get("kernel_name"), found.get("kernel_cost")) == (name, cost)
+
+
+@pytest.mark.parametrize(("mask", "found"), [("CAUSAL", True), ("PADDING_CAUSAL", True), ("NO_MASK", None)])
+def test_cudnn_says_whether_its_mask_is_causal(mask: str, found: object) -> None:
+    assert facts(rf'backend_config = "{{\22mask_type\22: \22{mask}\22}}"').get("kernel_causal") is found
+
+
+@pytest.mark.parametrize(
+    ("attributes", "placement"),
+    [
+        ('call_target_name = "annotate_device_placement", mhlo.frontend_attributes = {_xla_buffer_placement = "MEMORY"}'
+         .replace("MEMORY", memory), where)
+        for memory, where in (("pinned_host", "host"), ("unpinned_host", "host"), ("device", "device"))
+    ] + [('call_target_name = "annotate_device_placement"', None)],
+)  # fmt: skip
+def test_moves_between_memories(attributes: str, placement: str | None) -> None:
+    text = f"""func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {{
+      %0 = "stablehlo.custom_call"(%a) {{{attributes}}} : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }}"""
+    module = pyshardy.load(text)
+    (call,) = ops_named(module.root, ("stablehlo.custom_call",))
+    with module.context:
+        assert dict(kernel_facts(call)).get("placement") == placement

@@ -5,7 +5,7 @@ function overviewView(programs) {
   const about = program.overview;
   return el("div", { class: "cards" },
     verdictCard(program), findingsCard(program), el("div", { class: "stack" }, meshCard(program), trafficCard(program)), el("div", { class: "stack" }, memoryCard(program), portsTotals(program)),
-    largestCard(program),
+    largestCard(program), timelineCard(program), rooflineCard(program),
     about.warnings.length ? card(counted(about.warnings.length, "warning"), listOf(about.warnings, (text) => el("li", {}, text), "ul", {}, 8)) : null);
 }
 
