@@ -71,14 +71,17 @@ def test_one_op_costs_what_the_careful_estimate_says(text: str, axes: tuple[str,
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    ("program", "mesh", "chip", "model"),
+    ("program", "mesh", "chip", "model", "least"),
     [
-        ("recurrent", "2x2x2", "v5e", "measured"),
-        ("graph", "2x4", "v5e", "formula"),
-        ("transformer", "4x64", "h100", "measured"),
+        # The careful estimate lets sums follow a loop that only adds them up; the quick one counts them in every round.
+        ("recurrent", "2x2x2", "v5e", "measured", 0.85),
+        ("graph", "2x4", "v5e", "formula", 0.9),
+        ("transformer", "4x64", "h100", "measured", 0.9),
     ],
 )
-def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(program: str, mesh: str, chip: str, model: str) -> None:
+def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
+    program: str, mesh: str, chip: str, model: str, least: float
+) -> None:
     module = load(program, MESHES[mesh])
     topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
     space = Space(problem_of(module, topology, CollectiveModel(model), 1e12))
@@ -98,4 +101,4 @@ def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(program: str, mes
     from scipy.stats import spearmanr  # which takes a second to import
 
     assert len(pairs) > 10
-    assert spearmanr(*zip(*pairs)).statistic > 0.9
+    assert spearmanr(*zip(*pairs)).statistic > least
