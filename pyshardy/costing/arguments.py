@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST, Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Input, Op, Tensor
+from pyshardy.costing.program import CostInput, CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
 
 PARAMETERS, OPTIMIZER, CACHE, INPUTS = "parameters", "optimizer state", "cache", "other arguments"
@@ -88,7 +88,7 @@ def _parts(name: str) -> list[str]:
     return re.findall(r"[^\[\]'\".]+", name)
 
 
-def argument_categories(inputs: Sequence[Input], flat: Flat) -> list[str]:
+def argument_categories(inputs: Sequence[CostInput], flat: Flat) -> list[str]:
     """The category of every argument of a program, by its use and its name.
 
     Args:
@@ -138,7 +138,7 @@ class _Uses:
 
     def _results(self) -> None:
         """Sort the arguments by what results are made of them."""
-        own: dict[Tensor, int] = {}
+        own: dict[CostTensor, int] = {}
         for place, value in enumerate(self.body.arguments):
             own[self.flat.tensors[value]] = own.get(self.flat.tensors[value], 0) | _bit(place)
         results = [(self._at(value), own.get(self.flat.tensors[value], 0)) for value in self.body.results]
@@ -238,7 +238,7 @@ def _union(sets: Iterable[int]) -> int:
     return found
 
 
-def _of_op(op: Op, operands: Sequence[_Origins]) -> _Origins:
+def _of_op(op: CostOp, operands: Sequence[_Origins]) -> _Origins:
     """The origins of the results of an op without regions, but for `all`."""
     name = op.kind.name
     if name in (_SCATTER, _UPDATE_SLICE) and operands:

@@ -22,7 +22,7 @@ from pyshardy.costing.launches import launches_of
 from pyshardy.costing.memory import Planner
 from pyshardy.costing.memory_plan import MemoryPlan
 from pyshardy.costing.peak import fixed_bytes
-from pyshardy.costing.program import Input, Op, Program
+from pyshardy.costing.program import CostInput, CostOp, CostProgram
 from pyshardy.costing.topology import Topology
 
 
@@ -54,11 +54,11 @@ NOWHERE = Part(-1, 0)
 """The position of an op outside all layers."""
 _MOST_OPS = 1 << 32
 """Ops without a known position have numbers further from 0 than this."""
-PartOf = Callable[[Op], Part | None]
+PartOf = Callable[[CostOp], Part | None]
 
 
 def brief_estimate(
-    program: Program,
+    program: CostProgram,
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler | None = None,
@@ -96,8 +96,8 @@ def brief_estimate(
 
 
 def _without(
-    block: Kernels, inputs: Sequence[Input], parts: Sequence[Part], left_out: Collection[int]
-) -> tuple[Kernels, list[Input]]:
+    block: Kernels, inputs: Sequence[CostInput], parts: Sequence[Part], left_out: Collection[int]
+) -> tuple[Kernels, list[CostInput]]:
     """A block without some kernels and their results, with what is known of its arguments.
 
     Kernels that read these results read those of the previous layer instead.
@@ -144,7 +144,7 @@ def _parts(kernels: Sequence[Kernel], part_of: PartOf) -> list[Part]:
     return found
 
 
-def _further_bytes(program: Program, flat: Flat, block: Kernels, parts: Sequence[Part]) -> float:
+def _further_bytes(program: CostProgram, flat: Flat, block: Kernels, parts: Sequence[Part]) -> float:
     """The arguments and results of the layers for which one stands."""
     more: dict[int, int] = {}
     made: dict[int, int] = {}

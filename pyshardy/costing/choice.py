@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyshardy.costing.flat import FlatBlock, FlatOp
-from pyshardy.costing.program import Op
+from pyshardy.costing.program import CostOp
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
@@ -31,7 +31,7 @@ class Choice:
 
     def __init__(self, results: Iterable[int]) -> None:
         self.kept: set[int] = set(results)
-        self.users: dict[int, list[Op]] = {}
+        self.users: dict[int, list[CostOp]] = {}
         self.readers: dict[int, dict[int, Reader]] = {}
         self.members: dict[int, set[int]] = {}
         self.library: set[int] = set()
@@ -79,7 +79,7 @@ class Choice:
         bit = self._bits[value]
         return any(self._goes_around(value, bit, user) for user in self.users.get(value, ()))
 
-    def _goes_around(self, value: int, bit: int, user: Op) -> bool:
+    def _goes_around(self, value: int, bit: int, user: CostOp) -> bool:
         for operand in dict.fromkeys(user.operands):
             if operand == value or not self._before.get(operand, 0) & bit:
                 continue
@@ -87,7 +87,7 @@ class Choice:
                 return True
         return False
 
-    def start(self, op: Op) -> None:
+    def start(self, op: CostOp) -> None:
         """Start a kernel that computes the value of an op."""
         (value,) = op.results
         self.members[value] = set()
@@ -100,7 +100,7 @@ class Choice:
         """The number of places at which a kernel needs a value."""
         return sum(self._places[kernel, user] for user in self.readers[value][kernel].ops)
 
-    def join(self, op: Op, kernel: int) -> None:
+    def join(self, op: CostOp, kernel: int) -> None:
         """Compute the value of an op inside a kernel."""
         (value,) = op.results
         self.members[kernel].add(value)
@@ -108,7 +108,7 @@ class Choice:
         self._places[kernel, value] = self.places(value, kernel)
         self._read(op, kernel, reader.ops, reader.is_repeated)
 
-    def _read(self, op: Op, kernel: int, ops: set[int], is_repeated: bool) -> None:
+    def _read(self, op: CostOp, kernel: int, ops: set[int], is_repeated: bool) -> None:
         if op.kind.name not in ELEMENTWISE:
             ops, is_repeated = {op.results[0]}, is_repeated or op.kind.name in _REPEATING
         for value in op.operands:

@@ -17,7 +17,7 @@ from enum import Enum
 from math import ceil, prod
 
 from pyshardy.costing.hardware import TORUS, Hardware, Network
-from pyshardy.costing.program import RAGGED, Traffic
+from pyshardy.costing.program import RAGGED, OpTraffic
 from pyshardy.costing.topology import Lane, Topology
 
 _CHUNK_BYTES = 4 * 2**20
@@ -32,7 +32,7 @@ class CollectiveModel(Enum):
     XLA = "xla"
 
 
-def collective_seconds(traffic: Traffic, topology: Topology, model: CollectiveModel) -> float:
+def collective_seconds(traffic: OpTraffic, topology: Topology, model: CollectiveModel) -> float:
     """The seconds that a collective takes when it runs once and alone."""
     lanes = topology.lanes_of(traffic.axes, traffic.group_size)
     if not lanes or not traffic.sent_bytes:
@@ -47,13 +47,13 @@ def collective_seconds(traffic: Traffic, topology: Topology, model: CollectiveMo
     return hardware.launch_s + _by_formula(traffic, lanes, hardware)
 
 
-def network_of(traffic: Traffic, topology: Topology) -> int:
+def network_of(traffic: OpTraffic, topology: Topology) -> int:
     """The network that a collective occupies: the outermost one that it uses."""
     lanes = topology.lanes_of(traffic.axes, traffic.group_size)
     return max((lane.network for lane in lanes), default=0)
 
 
-def _by_formula(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
+def _by_formula(traffic: OpTraffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
     """The time by the formula, network by network: a gather uses the outer ones first, while arrays are small.
 
     Messages go through the networks in pieces, one after the other, so the slowest network counts.
@@ -111,7 +111,7 @@ def _steps(count: int) -> int:
     return count - 1 if count <= 8 else 7 + (count - 1).bit_length() - 3
 
 
-def _by_measurement(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float | None:
+def _by_measurement(traffic: OpTraffic, lanes: Sequence[Lane], hardware: Hardware) -> float | None:
     """The measurement on the next number of devices, scaled as a ring's bandwidth; None if there is none."""
     if len({lane.network for lane in lanes}) != 1 or lanes[0].network != 0:
         return None
@@ -127,7 +127,7 @@ def _share(count: int) -> float:
     return (count - 1) / count
 
 
-def _by_xla(traffic: Traffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
+def _by_xla(traffic: OpTraffic, lanes: Sequence[Lane], hardware: Hardware) -> float:
     """The time by XLA's model: chunks through the network card, round after round; in a node, the fast network."""
     count = prod(lane.size for lane in lanes)
     outer = max(lane.network for lane in lanes)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernels
-from pyshardy.costing.program import Block, Op, Program
+from pyshardy.costing.program import CostBlock, CostOp, CostProgram
 
 
 class Counted(NamedTuple):
@@ -18,7 +18,7 @@ class Counted(NamedTuple):
         is_exact: Whether every loop around it makes a known number of rounds.
     """
 
-    op: Op
+    op: CostOp
     times: int
     is_exact: bool
 
@@ -28,7 +28,7 @@ class Counted(NamedTuple):
         return 0 if self.op.traffic is None else self.times * self.op.traffic.sent_bytes
 
 
-def count_collectives(program: Program) -> list[Counted]:
+def count_collectives(program: CostProgram) -> list[Counted]:
     """The collectives that run, in program order; a conditional counts as the branch that sends most."""
     return [entry for entry in _Counter(program).block(program.body) if entry.times]
 
@@ -44,7 +44,7 @@ def count_kernels(block: Kernels) -> list[Counted]:
     return [entry for entry in counted if entry.times]
 
 
-def _of_regions(op: Op, inside: list[list[Counted]]) -> list[Counted]:
+def _of_regions(op: CostOp, inside: list[list[Counted]]) -> list[Counted]:
     """The collectives of a loop or a conditional, from those of its regions."""
     if not op.is_loop:
         sums = [sum(entry.sent_bytes for entry in branch) for branch in inside]
@@ -59,11 +59,11 @@ def _of_regions(op: Op, inside: list[list[Counted]]) -> list[Counted]:
 
 
 class _Counter:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: CostProgram) -> None:
         self.program = program
         self.found: dict[int, list[Counted]] = {}
 
-    def block(self, block: Block) -> list[Counted]:
+    def block(self, block: CostBlock) -> list[Counted]:
         counted: list[Counted] = []
         for op in block.ops:
             if op.traffic is not None:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from pyshardy.core.text import format_bytes
-from pyshardy.costing.program import Input, Program, Tensor
+from pyshardy.costing.program import CostInput, CostProgram, CostTensor
 
 _FROM_BYTES: Final = 1 << 20
 _FROM_PART: Final = 0.1
 """Nothing is said of fewer bytes, or of a smaller part of the arguments."""
 
 
-def with_aliases(program: Program) -> Program:
+def with_aliases(program: CostProgram) -> CostProgram:
     """The program with a result of the same size for every donated argument that has none yet.
 
     XLA does so for `jax.jit(..., donate_argnums=...)` where shardings are unknown when JAX lowers the function. A
@@ -38,7 +38,7 @@ def with_aliases(program: Program) -> Program:
     return replace(program, inputs=tuple(inputs))
 
 
-def donatable_bytes(program: Program) -> int:
+def donatable_bytes(program: CostProgram) -> int:
     """The bytes of results that could take the place of arguments of the same type; 0 if anything is donated.
 
     Args:
@@ -48,7 +48,7 @@ def donatable_bytes(program: Program) -> int:
     return sum(program.tensors[value].bytes for before, after, value in pairs if after is not before)
 
 
-def donated_inputs(program: Program) -> tuple[Input, ...]:
+def donated_inputs(program: CostProgram) -> tuple[CostInput, ...]:
     """The inputs where every result takes the place of an argument of its type; as they are if anything is donated.
 
     Args:
@@ -58,7 +58,7 @@ def donated_inputs(program: Program) -> tuple[Input, ...]:
         return program.inputs
     body, tensors = program.body, program.tensors
     kept = set(body.arguments)
-    free: dict[Tensor, list[int]] = {}
+    free: dict[CostTensor, list[int]] = {}
     for place, value in enumerate(body.results):
         if value not in kept:
             free.setdefault(tensors[value], []).append(place)
@@ -69,7 +69,7 @@ def donated_inputs(program: Program) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def donation_note(program: Program, peak: int, saved: int) -> str | None:
+def donation_note(program: CostProgram, peak: int, saved: int) -> str | None:
     """What to say where nothing is donated, and that costs memory; None where it does not matter.
 
     Args:
@@ -88,7 +88,7 @@ def donation_note(program: Program, peak: int, saved: int) -> str | None:
     )
 
 
-def _with_fitting(program: Program, entry: Input, value: int) -> Input:
+def _with_fitting(program: CostProgram, entry: CostInput, value: int) -> CostInput:
     """An argument without the alias that JAX chose, if that result has another size."""
     if entry.alias is None:
         return entry

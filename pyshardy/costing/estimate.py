@@ -15,7 +15,7 @@ from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.known_errors import KnownError, known_error
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
-from pyshardy.costing.program import Op, SourceLine, Traffic
+from pyshardy.costing.program import CostOp, OpTraffic, SourceLine
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
 from pyshardy.costing.schedule import Totals
 from pyshardy.costing.topology import Topology
@@ -257,7 +257,7 @@ def _model_flops(block: Kernels, roofline: Roofline) -> float:
     return found
 
 
-def _is_again(op: Op) -> bool:
+def _is_again(op: CostOp) -> bool:
     return op.place is not None and _AGAIN in (op.place.scope or "")
 
 
@@ -296,7 +296,7 @@ def _custom_calls(totals: Totals) -> tuple[CustomCallCost, ...]:
 
 
 def _rows(
-    counted: list[Counted], seconds_of: Callable[[Traffic], float], topology: Topology
+    counted: list[Counted], seconds_of: Callable[[OpTraffic], float], topology: Topology
 ) -> tuple[CollectiveCost, ...]:
     found: dict[tuple[Any, ...], CollectiveCost] = {}
     ops: dict[tuple[Any, ...], dict[str, None]] = {}

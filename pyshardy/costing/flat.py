@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyshardy.costing.program import Op, Tensor
+from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
 
 CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
@@ -25,7 +25,7 @@ class FlatOp(NamedTuple):
         inner: The blocks of its regions.
     """
 
-    op: Op
+    op: CostOp
     inner: tuple[FlatBlock, ...] = ()
 
 
@@ -55,7 +55,7 @@ class Flat(NamedTuple):
         constants: The values that are known before the program runs.
     """
 
-    tensors: list[Tensor]
+    tensors: list[CostTensor]
     body: FlatBlock
     uniform: frozenset[int]
     constants: frozenset[int]

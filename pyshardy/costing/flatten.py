@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BARRIER, BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Block, Kind, Op, Program, Tensor
+from pyshardy.costing.program import CostBlock, CostKind, CostOp, CostProgram, CostTensor
 from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -28,7 +28,7 @@ _MOST_FOLDED = 45 * 2**20
 """Larger constants are not folded."""
 
 
-def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
+def flatten(program: CostProgram, compiler: Compiler = ACCELERATOR) -> Flat:
     """The program with calls inlined, without the ops that a compiler drops before fusion.
 
     Args:
@@ -42,10 +42,10 @@ def flatten(program: Program, compiler: Compiler = ACCELERATOR) -> Flat:
 
 
 class _Flattener:
-    def __init__(self, program: Program, compiler: Compiler) -> None:
+    def __init__(self, program: CostProgram, compiler: Compiler) -> None:
         self.program = program
         self.keeps_reshapes, self.keeps_barriers = compiler.keeps_reshapes, compiler.keeps_barriers
-        self.kinds: dict[tuple[Tensor, Tensor], Kind] = {}
+        self.kinds: dict[tuple[CostTensor, CostTensor], CostKind] = {}
         self.sources: dict[int, int] = {}
         self.units: dict[int, int] = {}
         self.tensors = list(program.tensors)
@@ -53,9 +53,9 @@ class _Flattener:
         self.constants: set[int] = set()
         self.used: set[int] = set()
         self.hidden: dict[int, int] = {}
-        self.twins: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
+        self.twins: dict[tuple[CostKind, tuple[int, ...]], tuple[int, ...]] = {}
 
-    def block(self, block: Block, outer: Mapping[int, int]) -> FlatBlock:
+    def block(self, block: CostBlock, outer: Mapping[int, int]) -> FlatBlock:
         """A block with other numbers for the values from outside."""
         numbers = dict(outer)
         arguments = tuple([self._number(value, numbers) for value in block.arguments])
@@ -75,7 +75,7 @@ class _Flattener:
             numbers[value] = value
         return numbers[value]
 
-    def _add(self, block: tuple[Op, ...], numbers: dict[int, int], ops: list[FlatOp]) -> None:
+    def _add(self, block: tuple[CostOp, ...], numbers: dict[int, int], ops: list[FlatOp]) -> None:
         for op in block:
             if op.callee is not None:
                 self._inline(op, numbers, ops)
@@ -113,7 +113,7 @@ class _Flattener:
                 op = op._replace(operands=operands, results=results, regions=())
                 ops.append(FlatOp(self._folded(op), inner))
 
-    def _run(self, op: Op, block: Block, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+    def _run(self, op: CostOp, block: CostBlock, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         """Replace an op that runs a block once by the ops of the block."""
         numbers.update([(argument, numbers[value]) for argument, value in zip(block.arguments, op.operands)])
         self._add(block.ops, numbers, ops)
@@ -129,7 +129,7 @@ class _Flattener:
             return operands[0]
         return operands[1] if name in _COMMUTATIVE and self.units.get(operands[0]) == unit else None
 
-    def _reshape(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+    def _reshape(self, op: CostOp, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         """Keep a reshape; a reshape of a reshape becomes one, or none."""
         (operand,), (result,) = op.operands, op.results
         source = self.sources.get(numbers[operand], numbers[operand])
@@ -137,7 +137,9 @@ class _Flattener:
         if source in self.constants or source in self.uniform or self.tensors[source].shape == tensor.shape:
             numbers[result] = source
             return
-        kind = self.kinds.setdefault((self.tensors[source], tensor), Kind(BITCAST, (self.tensors[source],), (tensor,)))
+        kind = self.kinds.setdefault(
+            (self.tensors[source], tensor), CostKind(BITCAST, (self.tensors[source],), (tensor,))
+        )
         twin = self.twins.get((kind, (source,)))
         if twin is not None:
             numbers[result] = twin[0]
@@ -145,9 +147,9 @@ class _Flattener:
         number = self._number(result, numbers)
         self.sources[number] = source
         self.twins[kind, (source,)] = (number,)
-        ops.append(FlatOp(Op(kind, (source,), (number,), place=op.place)))
+        ops.append(FlatOp(CostOp(kind, (source,), (number,), place=op.place)))
 
-    def _inline(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+    def _inline(self, op: CostOp, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         assert op.callee is not None
         body = self.program.functions[op.callee]
         if not body.results and op.results:  # a declaration: its body is unknown
@@ -160,7 +162,7 @@ class _Flattener:
         for result, returned in zip(op.results, body.results):
             numbers[result] = inside[returned]
 
-    def _separate(self, op: Op, numbers: dict[int, int], ops: list[FlatOp]) -> None:
+    def _separate(self, op: CostOp, numbers: dict[int, int], ops: list[FlatOp]) -> None:
         """Give the operands of a barrier other numbers; keep the barrier if the compiler does."""
         pairs = [(numbers[operand], self._number(result, numbers)) for operand, result in zip(op.operands, op.results)]
         known = self.constants | self.uniform if self.keeps_barriers else {value for value, _ in pairs}
@@ -178,7 +180,7 @@ class _Flattener:
             if value in known:
                 known.add(number)
 
-    def _look(self, op: Op, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
+    def _look(self, op: CostOp, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
         """Note the results that have one number in all elements, and those that are constant."""
         name = op.kind.name
         if name in CONSTANTS:
@@ -204,7 +206,7 @@ class _Flattener:
             if self.uniform.issuperset(operands) and name != "stablehlo.concatenate":
                 self.uniform.update(results)
 
-    def _folded(self, op: Op) -> Op:
+    def _folded(self, op: CostOp) -> CostOp:
         """A constant instead of an op that reads constants."""
         is_known = (
             op.operands
@@ -214,11 +216,11 @@ class _Flattener:
         )
         if not is_known or op.kind.results[0].elements > _MOST_FOLDED:
             return op
-        kind = Kind("stablehlo.constant", (), op.kind.results, (("is_splat", self.uniform.issuperset(op.results)),))
+        kind = CostKind("stablehlo.constant", (), op.kind.results, (("is_splat", self.uniform.issuperset(op.results)),))
         return op._replace(kind=kind, operands=())
 
 
-def _barrier(op: Op, pairs: Sequence[tuple[int, int]]) -> Op:
+def _barrier(op: CostOp, pairs: Sequence[tuple[int, int]]) -> CostOp:
     """A barrier of some pairs of an operand and a result only."""
     return op._replace(operands=tuple([value for value, _ in pairs]), results=tuple([value for _, value in pairs]))
 
@@ -235,14 +237,14 @@ _FOLDED = frozenset(
 """Ops that are folded if all their operands are constant; elementwise ops are, too."""
 
 
-def _reshapes(op: Op) -> bool:
+def _reshapes(op: CostOp) -> bool:
     """Whether an op only gives its operand another shape."""
     if len(op.operands) != 1 or len(op.results) != 1 or op.kind.name not in _RESHAPING:
         return False
     return (op.kind.name in _RENAMING or _renames(op)) and op.kind.operands[0].dtype == op.kind.results[0].dtype
 
 
-def _renames(op: Op) -> bool:
+def _renames(op: CostOp) -> bool:
     """Whether an op only gives its operand another type with the same layout."""
     if len(op.operands) != 1 or len(op.results) != 1:
         return False

@@ -16,7 +16,7 @@ from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
 from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_scatters
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -76,11 +76,11 @@ class _Fuser:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
         self.repeats_costly, self.sums_in_place = compiler.repeats_costly, compiler.sums_in_place
-        self.makers: dict[int, Op] = {}
+        self.makers: dict[int, CostOp] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
-        self.loops: dict[Kind, bool] = {}
+        self.loops: dict[CostKind, bool] = {}
 
-    def _is_loop(self, op: Op) -> bool:
+    def _is_loop(self, op: CostOp) -> bool:
         found = self.loops.get(op.kind)
         if found is None:
             found = self.loops[op.kind] = _is_loop(op) and not self._is_library_reduce(op)
@@ -122,7 +122,7 @@ class _Fuser:
                     choice.start(op)
         return choice
 
-    def _join(self, op: Op, choice: Choice) -> None:
+    def _join(self, op: CostOp, choice: Choice) -> None:
         """Decide which of the kernels that read the value of an op compute it for themselves."""
         (value,) = op.results
         readers = choice.readers.get(value, {})
@@ -151,7 +151,7 @@ class _Fuser:
         if value in choice.kept:
             choice.start(op)
 
-    def _may_join(self, op: Op, kernel: int, choice: Choice) -> bool:
+    def _may_join(self, op: CostOp, kernel: int, choice: Choice) -> bool:
         """Whether a kernel may compute the value of an op for itself."""
         (value,) = op.results
         if op.kind.name == "stablehlo.dynamic_update_slice" or len(choice.members[kernel]) >= _MOST_OPS:
@@ -173,12 +173,12 @@ class _Fuser:
             return False
         return places <= _MOST_PLACES or op.kind.name == "stablehlo.broadcast_in_dim"
 
-    def _is_costly(self, op: Op) -> bool:
+    def _is_costly(self, op: CostOp) -> bool:
         """Whether an op costs more than moving its operands; the division by a constant is a multiplication."""
         is_scaling = op.kind.name == "stablehlo.divide" and op.operands[1] in self.constants
         return op.kind.name in _EXPENSIVE and not is_scaling
 
-    def _pays_again(self, op: Op, choice: Choice) -> bool:
+    def _pays_again(self, op: CostOp, choice: Choice) -> bool:
         """Whether all readers of a costly value compute it for themselves, as this moves less than storing it."""
         (value,) = op.results
         if not self.repeats_costly or value in choice.kept or op.kind.name not in _REPEATED:
@@ -199,7 +199,7 @@ class _Fuser:
         slices = [user.kind.results[0].bytes for user in choice.users[value] if user.kind.name in _SLICES]
         return len(slices) > 1 and (self.recomputes or sum(slices) > self.tensors[value].bytes)
 
-    def _is_library_reduce(self, op: Op) -> bool:
+    def _is_library_reduce(self, op: CostOp) -> bool:
         """Whether a library computes the reduction; its kernel can hold few other ops."""
         return (
             self.library_elements > 0
@@ -209,7 +209,7 @@ class _Fuser:
             and op.kind.operands[0].elements >= self.library_elements
         )
 
-    def _is_unary(self, op: Op, choice: Choice) -> bool:
+    def _is_unary(self, op: CostOp, choice: Choice) -> bool:
         """Whether computing an op again reads no more: one array of the same rank, and broadcast values."""
         if op.kind.name == "stablehlo.reduce" or (op.kind.name in _ONCE and not self.recomputes):
             return False
@@ -235,13 +235,13 @@ class _Fuser:
         return Kernel(tuple(ops), tuple(read), op.results, frozenset(shared))
 
     def _gather(
-        self, root: Op, makers: Mapping[int, FlatOp], members: set[int]
-    ) -> tuple[list[Op], list[int], set[int]]:
+        self, root: CostOp, makers: Mapping[int, FlatOp], members: set[int]
+    ) -> tuple[list[CostOp], list[int], set[int]]:
         """The ops that run in one kernel with an op, producers first, and the values that they read."""
-        ops: dict[int, Op] = {}
+        ops: dict[int, CostOp] = {}
         reads: dict[int, bool] = {}
         size = self.tensors[root.results[0]].bytes
-        pending: list[tuple[Op, bool]] = [(root, True)]
+        pending: list[tuple[CostOp, bool]] = [(root, True)]
         seen: set[int] = {root.results[0]}
         while pending:
             op, is_pointwise = pending.pop()
@@ -268,12 +268,12 @@ class _Fuser:
         return [value for value in values if value in makers or not self._is_anywhere(value)]
 
 
-def _true_rank(tensor: Tensor) -> int:
+def _true_rank(tensor: CostTensor) -> int:
     """The number of dimensions with more than one element."""
     return sum(size != 1 for size in tensor.shape or ())
 
 
-def _is_loop(op: Op) -> bool:
+def _is_loop(op: CostOp) -> bool:
     """Whether an op can be part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
         return not work_of(op.kind).is_matrix

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, FlatBlock, FlatOp
 from pyshardy.costing.flatten import renumbered_op, without_dead
-from pyshardy.costing.program import Kind
+from pyshardy.costing.program import CostKind
 from pyshardy.rules.opspec import op_names
 
 _ONLY_WITH_USERS = CONSTANTS | frozenset(
@@ -36,7 +36,7 @@ def _hoisted(block: FlatBlock, everywhere: frozenset[int]) -> FlatBlock:
 
 def without_twins(block: FlatBlock) -> FlatBlock:
     """A block with equal invariants of two loops merged."""
-    first: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
+    first: dict[tuple[CostKind, tuple[int, ...]], tuple[int, ...]] = {}
     same: dict[int, int] = {}
     ops = []
     for flat in block.ops:

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyshardy.costing.flat import BARRIER, BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.hardware import Hardware
-from pyshardy.costing.program import Input, Kind, Op, Tensor, Traffic
+from pyshardy.costing.program import CostInput, CostKind, CostOp, CostTensor, OpTraffic
 from pyshardy.rules.opspec import op_names
 
 PLACEMENT: Final = "placement"
@@ -24,12 +24,12 @@ _KEEPING = frozenset(
 _UPDATE = "stablehlo.dynamic_update_slice"
 
 
-def host_copy_seconds(traffic: Traffic, hardware: Hardware) -> float:
+def host_copy_seconds(traffic: OpTraffic, hardware: Hardware) -> float:
     """The time of a copy; 0 where the chip's file does not say how fast it is."""
     return 0.0 if hardware.host_bytes_per_s is None else traffic.sent_bytes / hardware.host_bytes_per_s
 
 
-def with_host_memory(flat: Flat, inputs: tuple[Input, ...]) -> Flat:
+def with_host_memory(flat: Flat, inputs: tuple[CostInput, ...]) -> Flat:
     """A program in which values on the host have no bytes, and moves between memories are copies with traffic.
 
     Args:
@@ -53,8 +53,8 @@ def _has_moves(block: FlatBlock) -> bool:
     )
 
 
-def _without_bytes(tensor: Tensor) -> Tensor:
-    return Tensor(tensor.shape, tensor.dtype, 0)
+def _without_bytes(tensor: CostTensor) -> CostTensor:
+    return CostTensor(tensor.shape, tensor.dtype, 0)
 
 
 class _Finder:
@@ -119,15 +119,15 @@ class _Finder:
             ops.append(one)
         return block._replace(ops=tuple(ops))
 
-    def _new(self, tensor: Tensor) -> int:
+    def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
         self.hosts.add(len(self.tensors) - 1)
         return len(self.tensors) - 1
 
-    def _copied(self, op: Op) -> Op:
+    def _copied(self, op: CostOp) -> CostOp:
         """A move as a copy; one within a memory does nothing."""
         is_from, is_to = op.operands[0] in self.hosts, op.results[0] in self.hosts
         if is_from == is_to:
-            return op._replace(kind=Kind(BITCAST, op.kind.operands, op.kind.results))
+            return op._replace(kind=CostKind(BITCAST, op.kind.operands, op.kind.results))
         size = self.tensors[op.operands[0]].bytes
-        return op._replace(traffic=Traffic(FROM_HOST if is_from else TO_HOST, None, None, 1, size, size, size))
+        return op._replace(traffic=OpTraffic(FROM_HOST if is_from else TO_HOST, None, None, 1, size, size, size))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import PAIRS, Kind, Op, Traffic
+from pyshardy.costing.program import PAIRS, CostKind, CostOp, OpTraffic
 
 _SUMS = frozenset(("all_reduce", "reduce_scatter"))
 
@@ -37,7 +37,7 @@ def joined(block: Kernels, kinds: Collection[str], most_bytes: int) -> Kernels:
     return block._replace(kernels=tuple(_with_groups(kernels, groups))) if groups else block
 
 
-def _key(op: Op, kinds: Collection[str]) -> Hashable:
+def _key(op: CostOp, kinds: Collection[str]) -> Hashable:
     """What collectives must have in common; None for an op that is not joined. Gathers may differ in type."""
     traffic = op.traffic
     if traffic is None or traffic.kind not in kinds or len(op.results) != 1:
@@ -134,7 +134,7 @@ def _with_groups(kernels: Sequence[Kernel], groups: Iterable[Sequence[int]]) -> 
     return [kept[at] for at in _depth_first(kept, makers, ())]
 
 
-def _together(parts: Sequence[Traffic]) -> Traffic:
+def _together(parts: Sequence[OpTraffic]) -> OpTraffic:
     """The traffic of one collective instead of several."""
     before, after, sent = (
         sum(getattr(one, name) for one in parts) for name in ("bytes_before", "bytes_after", "sent_bytes")
@@ -147,7 +147,7 @@ def _merged(kernels: Sequence[Kernel]) -> Kernel:
     parts = [kernel.root for kernel in kernels]
     traffic = [op.traffic for op in parts if op.traffic is not None]
     largest = max(parts, key=lambda op: op.traffic.sent_bytes if op.traffic else 0)
-    kind = Kind(
+    kind = CostKind(
         largest.kind.name,
         tuple(tensor for op in parts for tensor in op.kind.operands),
         tuple(tensor for op in parts for tensor in op.kind.results),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST
-from pyshardy.costing.program import Op
+from pyshardy.costing.program import CostOp
 
 
 class Kernel(NamedTuple):
@@ -21,7 +21,7 @@ class Kernel(NamedTuple):
         waits: Values that the kernel does not read, but that are computed before it runs.
     """
 
-    ops: tuple[Op, ...]
+    ops: tuple[CostOp, ...]
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     in_place: frozenset[int]
@@ -29,7 +29,7 @@ class Kernel(NamedTuple):
     waits: tuple[int, ...] = ()
 
     @property
-    def root(self) -> Op:
+    def root(self) -> CostOp:
         """The op that computes the results."""
         return self.ops[-1]
 

@@ -17,7 +17,7 @@ from pyshardy.costing.lowering import lower
 from pyshardy.costing.moved_sums import with_moved_sums
 from pyshardy.costing.narrowing import with_narrow_collectives
 from pyshardy.costing.partial_sums import with_added_partial_sums
-from pyshardy.costing.program import Program, Traffic
+from pyshardy.costing.program import CostProgram, OpTraffic
 from pyshardy.costing.reduce_scatters import with_reduce_scatters
 from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
@@ -40,27 +40,27 @@ class Launches(NamedTuple):
         seconds_of: Gives the time of a collective.
     """
 
-    program: Program
+    program: CostProgram
     topology: Topology
     model: CollectiveModel
     compiler: Compiler
     flat: Flat
     block: Kernels
     roofline: Roofline
-    seconds_of: Callable[[Traffic], float]
+    seconds_of: Callable[[OpTraffic], float]
 
     def scheduler(self) -> Scheduler:
         """What puts the kernels on streams."""
         host = len(self.topology.hardware.networks)
 
-        def stream(traffic: Traffic) -> int:
+        def stream(traffic: OpTraffic) -> int:
             return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
 
         return Scheduler(self.roofline, self.seconds_of, stream)
 
 
 def launches_of(
-    program: Program,
+    program: CostProgram,
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler | None = None,
@@ -79,9 +79,9 @@ def launches_of(
     if compiler.narrows:
         program = with_narrow_collectives(program)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
-    priced: dict[Traffic, float] = {}
+    priced: dict[OpTraffic, float] = {}
 
-    def seconds_of(traffic: Traffic) -> float:
+    def seconds_of(traffic: OpTraffic) -> float:
         if traffic not in priced:
             is_copy = traffic.kind in HOST_COPIES
             priced[traffic] = (

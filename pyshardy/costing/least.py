@@ -16,7 +16,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.lowering import lower
-from pyshardy.costing.program import Op, Program, Tensor
+from pyshardy.costing.program import CostOp, CostProgram, CostTensor
 from pyshardy.costing.work import work_of
 
 _PRODUCTS = frozenset(("stablehlo.dot", "stablehlo.dot_general"))
@@ -24,7 +24,7 @@ _CONVOLUTION = "stablehlo.convolution"
 
 
 def least_seconds(
-    program: Program, hardware: Hardware, devices: int, count: Callable[[Op], int] = lambda op: 1
+    program: CostProgram, hardware: Hardware, devices: int, count: Callable[[CostOp], int] = lambda op: 1
 ) -> float:
     """A lower bound of the time of one step over all shardings of inputs, outputs and intermediate values.
 
@@ -53,7 +53,7 @@ def least_seconds(
 
 
 class _Bound:
-    def __init__(self, hardware: Hardware, devices: int, tensors: list[Tensor]) -> None:
+    def __init__(self, hardware: Hardware, devices: int, tensors: list[CostTensor]) -> None:
         self.hardware, self.devices, self.tensors = hardware, devices, tensors
 
     def block(self, block: Kernels) -> float:

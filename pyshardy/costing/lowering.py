@@ -9,7 +9,7 @@ from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.sinking import Sinker
 from pyshardy.costing.vector_products import with_vector_sums
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
@@ -69,7 +69,7 @@ class _Lowering:
                 self._add(FlatOp(flat.op, inner), makers, ops)
         return ops
 
-    def _turned(self, block: FlatBlock, makers: dict[int, Op]) -> frozenset[int]:
+    def _turned(self, block: FlatBlock, makers: dict[int, CostOp]) -> frozenset[int]:
         """Results that are transposed right after a collective: copies restore the layout, and change it again."""
         found = set()
         for value in block.results:
@@ -80,7 +80,7 @@ class _Lowering:
                     found.add(value)
         return frozenset(found)
 
-    def _add(self, flat: FlatOp, makers: dict[int, Op], ops: list[FlatOp]) -> None:
+    def _add(self, flat: FlatOp, makers: dict[int, CostOp], ops: list[FlatOp]) -> None:
         op, name = flat.op, flat.op.kind.name
         if name == "stablehlo.dot_general" and self.compiler.sums_inner_products and _is_inner(op):
             op = self._inner_product(op, ops)
@@ -112,15 +112,15 @@ class _Lowering:
                 return
         ops.append(FlatOp(op, flat.inner))
 
-    def _new(self, tensor: Tensor) -> int:
+    def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
     def _copy(self, value: int, result: int, name: str = TRANSPOSE) -> FlatOp:
-        kind = Kind(name, (self.tensors[value],), (self.tensors[result],))
-        return FlatOp(Op(kind, (value,), (result,)))
+        kind = CostKind(name, (self.tensors[value],), (self.tensors[result],))
+        return FlatOp(CostOp(kind, (value,), (result,)))
 
-    def _loop(self, op: Op, ops: list[FlatOp]) -> Op:
+    def _loop(self, op: CostOp, ops: list[FlatOp]) -> CostOp:
         """A loop that starts from copies of constants and arguments."""
         operands = list(op.operands)
         for place, value in enumerate(operands):
@@ -129,15 +129,15 @@ class _Lowering:
                 ops.append(self._copy(value, operands[place], COPY))
         return op._replace(operands=tuple(operands))
 
-    def _inner_product(self, op: Op, ops: list[FlatOp]) -> Op:
+    def _inner_product(self, op: CostOp, ops: list[FlatOp]) -> CostOp:
         """An elementwise multiplication and a sum instead of a product of vectors."""
         whole = op.kind.operands[0]
         product = self._new(whole)
-        ops.append(FlatOp(Op(Kind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
-        kind = Kind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
-        return Op(kind, (product,), op.results, place=op.place)
+        ops.append(FlatOp(CostOp(CostKind("stablehlo.multiply", (whole, whole), (whole,)), op.operands, (product,))))
+        kind = CostKind("stablehlo.reduce", (whole,), op.kind.results, (("body", ("stablehlo.add",)),))
+        return CostOp(kind, (product,), op.results, place=op.place)
 
-    def _promoted_sum(self, op: Op, ops: list[FlatOp]) -> None:
+    def _promoted_sum(self, op: CostOp, ops: list[FlatOp]) -> None:
         """A sum over devices of f32, with conversions before and after it."""
         operands, results = (
             tuple([_as_f32(one) for one in op.kind.operands]),
@@ -145,20 +145,20 @@ class _Lowering:
         )
         sent, summed = [self._new(one) for one in operands], [self._new(one) for one in results]
         ops += [self._copy(value, new, CONVERT) for value, new in zip(op.operands, sent)]
-        kind = Kind(op.kind.name, operands, results, op.kind.facts)
+        kind = CostKind(op.kind.name, operands, results, op.kind.facts)
         ops.append(FlatOp(op._replace(kind=kind, operands=tuple(sent), results=tuple(summed))))
         ops += [self._copy(new, value, CONVERT) for new, value in zip(summed, op.results)]
 
-    def _negated_sum(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
+    def _negated_sum(self, op: CostOp, makers: dict[int, CostOp], ops: list[FlatOp]) -> CostOp:
         """The negated sum of values instead of the sum of their negatives."""
         maker = makers.get(op.operands[0])
         if maker is None or maker.kind.name != NEGATE:
             return op
         total = self._new(op.kind.results[0])
         ops.append(FlatOp(op._replace(operands=(*maker.operands, *op.operands[1:]), results=(total,))))
-        return Op(Kind(NEGATE, op.kind.results, op.kind.results), (total,), op.results, place=op.place)
+        return CostOp(CostKind(NEGATE, op.kind.results, op.kind.results), (total,), op.results, place=op.place)
 
-    def _product(self, op: Op, makers: dict[int, Op], ops: list[FlatOp]) -> Op:
+    def _product(self, op: CostOp, makers: dict[int, CostOp], ops: list[FlatOp]) -> CostOp:
         """A product with operands in the layout that it needs; it reads through transposes that serve it alone."""
         numbers = op.kind.fact("dot_dimension_numbers")
         assert isinstance(numbers, DotNumbers)
@@ -186,7 +186,7 @@ class _Lowering:
                 operands[place] = self._as_matrix(value, op.kind.operands[place], ops)
         return op._replace(operands=tuple(operands))
 
-    def _scatter(self, op: Op, ops: list[FlatOp]) -> Op:
+    def _scatter(self, op: CostOp, ops: list[FlatOp]) -> CostOp:
         """A scatter whose first dimension of updates is the only one, with windows as large as those of the operand."""
         numbers = op.kind.fact("scatter_dimension_numbers")
         if not isinstance(numbers, GatherNumbers) or len(op.operands) != 3:
@@ -202,12 +202,12 @@ class _Lowering:
             updates = self._as_matrix(updates, op.kind.operands[2], ops)
         return op._replace(operands=(target, indices, updates))
 
-    def _as_matrix(self, value: int, tensor: Tensor, ops: list[FlatOp]) -> int:
+    def _as_matrix(self, value: int, tensor: CostTensor, ops: list[FlatOp]) -> int:
         """A value reshaped to a matrix, once per block."""
         if (value, ()) not in self.copies:
             if value in self.fixed:
                 return value
-            flat = Tensor((tensor.elements,), tensor.dtype, tensor.bytes)
+            flat = CostTensor((tensor.elements,), tensor.dtype, tensor.bytes)
             self.copies[value, ()] = self._new(flat)
             ops.append(self._copy(value, self.copies[value, ()], BITCAST))
         return self.copies[value, ()]
@@ -219,7 +219,7 @@ class _Lowering:
             ops.append(self._copy(value, self.copies[value, order]))
         return self.copies[value, order]
 
-    def _convolution(self, op: Op, ops: list[FlatOp]) -> Op:
+    def _convolution(self, op: CostOp, ops: list[FlatOp]) -> CostOp:
         """A convolution with batch first and features last, kernels with input features before output features."""
         numbers = op.kind.fact("dimension_numbers")
         assert isinstance(numbers, ConvolutionNumbers)
@@ -237,36 +237,36 @@ class _Lowering:
             return op._replace(operands=tuple(operands))
         result = self._new(op.kind.results[0])
         ops.append(FlatOp(op._replace(operands=tuple(operands), results=(result,))))
-        return Op(Kind(TRANSPOSE, op.kind.results, op.kind.results), (result,), op.results)
+        return CostOp(CostKind(TRANSPOSE, op.kind.results, op.kind.results), (result,), op.results)
 
-    def _all_to_all(self, op: Op, ops: list[FlatOp]) -> None:
+    def _all_to_all(self, op: CostOp, ops: list[FlatOp]) -> None:
         """An all-to-all of one array per device, with slices before it and a concatenation after it."""
         count = 1 if op.traffic is None else op.traffic.group_size
         whole = op.kind.operands[0]
-        part = Tensor(None, whole.dtype, -(-whole.bytes // count))
+        part = CostTensor(None, whole.dtype, -(-whole.bytes // count))
         cut = [self._new(part) for _ in range(count)]
         sent = [self._new(part) for _ in range(count)]
         for value in cut:
-            ops.append(FlatOp(Op(Kind(SLICE, (whole,), (part,)), op.operands, (value,), place=op.place)))
-        kind = Kind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
+            ops.append(FlatOp(CostOp(CostKind(SLICE, (whole,), (part,)), op.operands, (value,), place=op.place)))
+        kind = CostKind(op.kind.name, (part,) * count, (part,) * count, op.kind.facts)
         ops.append(FlatOp(op._replace(kind=kind, operands=tuple(cut), results=tuple(sent))))
-        ops.append(FlatOp(Op(Kind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
+        ops.append(FlatOp(CostOp(CostKind(CONCATENATE, (part,) * count, op.kind.results), tuple(sent), op.results)))
 
 
 _SUMMING = frozenset(("stablehlo.all_reduce", "stablehlo.reduce_scatter"))
 """Collectives that add."""
 
 
-def _is_short(op: Op) -> bool:
+def _is_short(op: CostOp) -> bool:
     """Whether all operands are 16-bit floats."""
     return all(tensor.dtype in ("bf16", "f16") for tensor in op.kind.operands)
 
 
-def _as_f32(tensor: Tensor) -> Tensor:
-    return Tensor(tensor.shape, "f32", 2 * tensor.bytes)
+def _as_f32(tensor: CostTensor) -> CostTensor:
+    return CostTensor(tensor.shape, "f32", 2 * tensor.bytes)
 
 
-def _is_sum(op: Op) -> bool:
+def _is_sum(op: CostOp) -> bool:
     return len(op.results) == 1 and op.kind.fact("body") == ("stablehlo.add",)
 
 
@@ -275,7 +275,7 @@ def _is_matrix(shape: tuple[int, ...], batching: tuple[int, ...], contracting: t
     return len(contracting) == 1 and len(shape) == len(batching) + 2 and 1 not in shape
 
 
-def _is_inner(op: Op) -> bool:
+def _is_inner(op: CostOp) -> bool:
     """Whether a product has one number per batch: both operands have only batch and contracting dimensions."""
     lhs, rhs = op.kind.operands
     if not lhs.elements or len(op.results) != 1 or op.kind.results[0].dtype != lhs.dtype:
@@ -283,7 +283,7 @@ def _is_inner(op: Op) -> bool:
     return lhs.elements == rhs.elements and op.kind.results[0].elements == _batches(op) < lhs.elements
 
 
-def _batches(op: Op) -> int:
+def _batches(op: CostOp) -> int:
     numbers = op.kind.fact("dot_dimension_numbers")
     assert isinstance(numbers, DotNumbers)
     shape = op.kind.operands[0].shape or ()
@@ -295,7 +295,7 @@ def _in_order(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
     return moved == sorted(moved)
 
 
-def _moves_nothing(op: Op) -> bool:
+def _moves_nothing(op: CostOp) -> bool:
     """Whether a transpose keeps the order of elements."""
     order: tuple[int, ...] = op.kind.fact("permutation", ())  # type: ignore[assignment]
     shape = op.kind.operands[0].shape or ()

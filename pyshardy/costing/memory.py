@@ -18,7 +18,7 @@ from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
-from pyshardy.costing.program import Input, Tensor
+from pyshardy.costing.program import CostInput, CostTensor
 
 _SMALL_PART = 100_000
 """A buffer smaller than this fraction of all is not put into the memory of results: that would save nothing."""
@@ -61,7 +61,7 @@ class Planner:
         self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
 
-    def main(self, block: Kernels, inputs: Sequence[Input]) -> MemoryPlan:
+    def main(self, block: Kernels, inputs: Sequence[CostInput]) -> MemoryPlan:
         """The plan of the main function, whose results may reuse the memory of donated arguments."""
         aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
         slots: list[tuple[int, int | None]] = []
@@ -82,7 +82,7 @@ class Planner:
         alignment = self.compiler.alignment
         return -(-self.tensors[value].bytes // alignment) * alignment
 
-    def _new(self, tensor: Tensor) -> int:
+    def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from pyshardy.costing.program import Block, Op, Program, Tensor, uses_of, with_blocks
+from pyshardy.costing.program import CostBlock, CostOp, CostProgram, CostTensor, uses_of, with_blocks
 from pyshardy.rules.opspec import op_names
 
 _ADD = "stablehlo.add"
@@ -17,7 +17,7 @@ _BETWEEN = frozenset(op_names("stablehlo.", "reshape transpose"))
 """Ops that may stand between the sum over devices and the addition."""
 
 
-def with_moved_sums(program: Program) -> Program:
+def with_moved_sums(program: CostProgram) -> CostProgram:
     """The program with sums over devices that loops only add up after these loops.
 
     Args:
@@ -25,10 +25,10 @@ def with_moved_sums(program: Program) -> Program:
     """
     tensors = list(program.tensors)
 
-    def changed(block: Block) -> Block:
+    def changed(block: CostBlock) -> CostBlock:
         if not any(op.is_loop for op in block.ops):
             return block
-        ops: list[Op] = []
+        ops: list[CostOp] = []
         for op in block.ops:
             ops += _moved(op, tensors) if op.is_loop else (op,)
         return block if len(ops) == len(block.ops) else block._replace(ops=tuple(ops))
@@ -37,7 +37,7 @@ def with_moved_sums(program: Program) -> Program:
     return found if found is program else replace(found, tensors=tuple(tensors))
 
 
-def _moved(loop: Op, tensors: list[Tensor]) -> list[Op]:
+def _moved(loop: CostOp, tensors: list[CostTensor]) -> list[CostOp]:
     """The loop, and the sums that follow it."""
     condition, body = loop.regions
     uses = uses_of(body)
@@ -45,7 +45,7 @@ def _moved(loop: Op, tensors: list[Tensor]) -> list[Op]:
     makers = {op.results[0]: op for op in body.ops if len(op.results) == 1}
     instead: dict[int, int] = {}  # the results of sums that are moved, and what they sum
     results = list(loop.results)
-    sums: list[Op] = []
+    sums: list[CostOp] = []
     for place, (argument, result) in enumerate(zip(body.arguments, body.results)):
         addition = makers.get(result)
         if addition is None or addition.kind.name != _ADD or uses[argument] != 1 or uses[result] != 1:
@@ -72,7 +72,7 @@ def _moved(loop: Op, tensors: list[Tensor]) -> list[Op]:
     return [loop._replace(results=tuple(results), regions=(condition, body._replace(ops=kept))), *sums]
 
 
-def _sum_behind(value: int | None, makers: dict[int, Op], uses: Counter[int]) -> Op | None:
+def _sum_behind(value: int | None, makers: dict[int, CostOp], uses: Counter[int]) -> CostOp | None:
     """The sum over devices that alone gives a value; None if there is none."""
     while value is not None and (op := makers.get(value)) is not None and uses[value] == 1:
         if op.traffic is not None:

@@ -13,7 +13,7 @@ from math import prod
 
 from pyshardy.costing.flat import BITCAST
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.work import TRANSCENDENTAL
 from pyshardy.rules.properties import ELEMENTWISE
 
@@ -27,7 +27,7 @@ _BROADCAST, _REDUCE = "stablehlo.broadcast_in_dim", "stablehlo.reduce"
 _Shape = tuple[int, ...]
 
 
-def merged(block: Kernels, tensors: Sequence[Tensor]) -> Kernels:
+def merged(block: Kernels, tensors: Sequence[CostTensor]) -> Kernels:
     """A block with kernels merged, and the blocks inside too.
 
     Args:
@@ -88,7 +88,7 @@ class _Group:
 
 
 class _Merger:
-    def __init__(self, kernels: Sequence[Kernel], results: Iterable[int], tensors: Sequence[Tensor]) -> None:
+    def __init__(self, kernels: Sequence[Kernel], results: Iterable[int], tensors: Sequence[CostTensor]) -> None:
         self.tensors, self.results = tensors, frozenset(results)
         self.groups = [_Group(kernel, _space(kernel, tensors), at) for at, kernel in enumerate(kernels)]
         self.makers = {value: group for group in self.groups for value in group.members[0].writes}
@@ -211,11 +211,11 @@ class _Merger:
         return Kernel(own, tuple(reads), tuple(writes), in_place, (), waits)
 
 
-def _squeezed(tensor: Tensor) -> _Shape:
+def _squeezed(tensor: CostTensor) -> _Shape:
     return tuple(size for size in tensor.shape or () if size != 1)
 
 
-def _space(kernel: Kernel, tensors: Sequence[Tensor]) -> _Space | None:
+def _space(kernel: Kernel, tensors: Sequence[CostTensor]) -> _Space | None:
     """The elements that a kernel runs over; None if it cannot be merged."""
     root = kernel.root
     if kernel.inner or len(root.results) != 1 or root.traffic is not None:
@@ -245,19 +245,19 @@ def _space(kernel: Kernel, tensors: Sequence[Tensor]) -> _Space | None:
     return _Space(shape, rows, columns, *_accesses(kernel, tensors, shape, "same")) if shape else None
 
 
-def _sums(op: Op) -> bool:
+def _sums(op: CostOp) -> bool:
     """Whether an op reduces more than dimensions of one element."""
     before = op.kind.operands[0].shape if op.kind.name == _REDUCE else None
     return before is not None and any(before[dim] != 1 for dim in _reduced(op.kind))
 
 
-def _reduced(kind: Kind) -> tuple[int, ...]:
+def _reduced(kind: CostKind) -> tuple[int, ...]:
     dims = kind.fact("dimensions")
     return tuple(sorted(dims)) if isinstance(dims, tuple) else ()
 
 
 def _accesses(
-    kernel: Kernel, tensors: Sequence[Tensor], shape: _Shape, start: str
+    kernel: Kernel, tensors: Sequence[CostTensor], shape: _Shape, start: str
 ) -> tuple[frozenset[int], frozenset[int]]:
     """The values that a kernel reads at the element that it computes, and those that it reads once for a row.
 
@@ -269,7 +269,7 @@ def _accesses(
     """
     makers = {value: op for op in kernel.ops for value in op.results}
     ways: dict[int, set[str]] = {}
-    pending: list[tuple[Op, str]] = [(kernel.root, start)]
+    pending: list[tuple[CostOp, str]] = [(kernel.root, start)]
     seen: set[tuple[int, str]] = set()
     while pending:
         op, way = pending.pop()
@@ -288,7 +288,7 @@ def _accesses(
     return aligned, frozenset([value for value, found in ways.items() if found == {"row"}])
 
 
-def _step(op: Op, way: str) -> str:
+def _step(op: CostOp, way: str) -> str:
     """How a kernel reads the operands of an op whose result it reads in some way."""
     name = op.kind.name
     if name == _REDUCE:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyshardy.costing.program import Block, Kind, Op, Program, Tensor, Traffic, uses_of, with_blocks
+from pyshardy.costing.program import (
+    CostBlock,
+    CostKind,
+    CostOp,
+    CostProgram,
+    CostTensor,
+    OpTraffic,
+    uses_of,
+    with_blocks,
+)
 from pyshardy.rules.opspec import op_names
 
 _MOVING = frozenset(("all_gather", "all_to_all", "collective_broadcast", "collective_permute"))
@@ -18,7 +27,7 @@ _SHAPING = frozenset(op_names("stablehlo.", "reshape slice transpose"))
 _CONVERT = "stablehlo.convert"
 
 
-def with_narrow_collectives(program: Program) -> Program:
+def with_narrow_collectives(program: CostProgram) -> CostProgram:
     """The program with collectives in the narrower type, where nothing else reads the wider value.
 
     Args:
@@ -30,17 +39,17 @@ def with_narrow_collectives(program: Program) -> Program:
 
 
 class _Narrowing:
-    def __init__(self, tensors: tuple[Tensor, ...]) -> None:
+    def __init__(self, tensors: tuple[CostTensor, ...]) -> None:
         self.tensors = list(tensors)
-        self.kinds: dict[tuple[Kind, Tensor, Tensor], Kind] = {}
+        self.kinds: dict[tuple[CostKind, CostTensor, CostTensor], CostKind] = {}
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: CostBlock) -> CostBlock:
         if not any(_is_moving(op) for op in block.ops):
             return block
         uses = uses_of(block)
         makers = {op.results[0]: op for op in block.ops if len(op.results) == 1}
         readers = {value: op for op in block.ops for value in op.operands if uses[value] == 1}
-        instead: dict[int, tuple[Op, ...]] = {}  # by the result of the op that is replaced
+        instead: dict[int, tuple[CostOp, ...]] = {}  # by the result of the op that is replaced
         for op in block.ops:
             if _is_moving(op):
                 after, before = _read_by(op, readers), _made_by(op, makers, readers)
@@ -51,7 +60,7 @@ class _Narrowing:
         found = [one for op in block.ops for one in (instead.get(op.results[0], (op,)) if op.results else (op,))]
         return block._replace(ops=tuple(found)) if instead else block
 
-    def _before(self, chain: list[Op]) -> Mapping[int, tuple[Op, ...]]:
+    def _before(self, chain: list[CostOp]) -> Mapping[int, tuple[CostOp, ...]]:
         """A collective, and what reads it up to the conversion, with the conversion first.
 
         Each op has the result number that the next one in the old order had.
@@ -62,17 +71,17 @@ class _Narrowing:
         first = moved[0]
         wide = first.kind.operands[0]
         converted = self._op(convert, wide, _as(wide, dtype), first.operands[0], numbers[0])
-        found: dict[int, tuple[Op, ...]] = {numbers[-1]: ()}
+        found: dict[int, tuple[CostOp, ...]] = {numbers[-1]: ()}
         for op, before, after in zip(moved, numbers, numbers[1:]):
             new = self._op(op, _as(op.kind.operands[0], dtype), _as(op.kind.results[0], dtype), before, after)
             found[before] = (converted, new) if op is first else (new,)
         return found
 
-    def _after(self, chain: list[Op]) -> Mapping[int, tuple[Op, ...]]:
+    def _after(self, chain: list[CostOp]) -> Mapping[int, tuple[CostOp, ...]]:
         """A conversion, what reads it up to a collective, with a conversion of the result at the end instead."""
         convert, *shaped, op = chain
         dtype, value = convert.kind.operands[0], convert.operands[0]
-        found: dict[int, tuple[Op, ...]] = {}
+        found: dict[int, tuple[CostOp, ...]] = {}
         for one in shaped:
             new = self._op(
                 one, _as(one.kind.operands[0], dtype), _as(one.kind.results[0], dtype), value, one.results[0]
@@ -85,23 +94,23 @@ class _Narrowing:
         found[op.results[0]] = sent, self._op(convert, narrow, wide, sent.results[0], op.results[0])
         return found
 
-    def _op(self, op: Op, before: Tensor, after: Tensor, operand: int, result: int) -> Op:
+    def _op(self, op: CostOp, before: CostTensor, after: CostTensor, operand: int, result: int) -> CostOp:
         """An op on other types and values."""
         key = op.kind, before, after
         if key not in self.kinds:
-            self.kinds[key] = Kind(op.kind.name, (before,), (after,), op.kind.facts)
+            self.kinds[key] = CostKind(op.kind.name, (before,), (after,), op.kind.facts)
         self.tensors[result] = after
         traffic = None if op.traffic is None else _scaled(op.traffic, op.kind.operands[0], before)
         return op._replace(kind=self.kinds[key], operands=(operand,), results=(result,), traffic=traffic)
 
 
-def _is_moving(op: Op) -> bool:
+def _is_moving(op: CostOp) -> bool:
     return op.traffic is not None and op.traffic.kind in _MOVING and len(op.operands) == len(op.results) == 1
 
 
-def _read_by(op: Op, readers: Mapping[int, Op]) -> list[Op]:
+def _read_by(op: CostOp, readers: Mapping[int, CostOp]) -> list[CostOp]:
     """The ops that shape the result of a collective, and its conversion to fewer bits; empty if something else does."""
-    found: list[Op] = []
+    found: list[CostOp] = []
     reader = readers.get(op.results[0])
     while reader is not None and reader.kind.name in _SHAPING:
         found.append(reader)
@@ -109,9 +118,9 @@ def _read_by(op: Op, readers: Mapping[int, Op]) -> list[Op]:
     return [*found, reader] if reader is not None and _widens(reader) < 0 else []
 
 
-def _made_by(op: Op, makers: Mapping[int, Op], readers: Mapping[int, Op]) -> list[Op]:
+def _made_by(op: CostOp, makers: Mapping[int, CostOp], readers: Mapping[int, CostOp]) -> list[CostOp]:
     """A conversion to more bits, and the ops that shape its result for a collective alone; empty if there is none."""
-    found: list[Op] = []
+    found: list[CostOp] = []
     value = op.operands[0]
     while (maker := makers.get(value)) is not None and maker.kind.name in _SHAPING and value in readers:
         found.append(maker)
@@ -119,17 +128,17 @@ def _made_by(op: Op, makers: Mapping[int, Op], readers: Mapping[int, Op]) -> lis
     return [maker, *reversed(found)] if maker is not None and _widens(maker) > 0 else []
 
 
-def _widens(op: Op) -> int:
+def _widens(op: CostOp) -> int:
     """By how many bytes a conversion makes an array larger; 0 for other ops."""
     return op.kind.results[0].bytes - op.kind.operands[0].bytes if op.kind.name == _CONVERT else 0
 
 
-def _as(tensor: Tensor, other: Tensor) -> Tensor:
+def _as(tensor: CostTensor, other: CostTensor) -> CostTensor:
     """A tensor with the element type of another one."""
-    return Tensor(tensor.shape, other.dtype, tensor.elements * other.bytes // max(1, other.elements))
+    return CostTensor(tensor.shape, other.dtype, tensor.elements * other.bytes // max(1, other.elements))
 
 
-def _scaled(traffic: Traffic, wide: Tensor, narrow: Tensor) -> Traffic:
+def _scaled(traffic: OpTraffic, wide: CostTensor, narrow: CostTensor) -> OpTraffic:
     """The traffic of the same elements in another type."""
 
     def scaled(bytes: int) -> int:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.lowering import COPY
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 
 
 def with_copies(
     kernels: Sequence[Kernel],
     pairs: Sequence[tuple[int, int]],
-    tensors: Sequence[Tensor],
-    new: Callable[[Tensor], int],
+    tensors: Sequence[CostTensor],
+    new: Callable[[CostTensor], int],
 ) -> tuple[list[Kernel], dict[int, int]]:
     """The kernels of a block with copies of arguments that are overwritten too early.
 
@@ -74,8 +74,8 @@ class _Before:
         )
 
 
-def _copy(tensor: Tensor, value: int, result: int) -> Kernel:
-    op = Op(Kind(COPY, (tensor,), (tensor,)), (value,), (result,))
+def _copy(tensor: CostTensor, value: int, result: int) -> Kernel:
+    op = CostOp(CostKind(COPY, (tensor,), (tensor,)), (value,), (result,))
     return Kernel((op,), (value,), (result,), frozenset())
 
 

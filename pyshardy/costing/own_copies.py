@@ -8,7 +8,7 @@ it. So the gradient computes it once more from the scores, and it is not kept fr
 from __future__ import annotations
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Op, Tensor
+from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.costing.work import work_of
 from pyshardy.rules.dimension_numbers import DotNumbers
 
@@ -18,7 +18,7 @@ _FREE_RANK = 2
 """A matrix is read in either order."""
 
 
-def with_own_copies(block: Kernels, tensors: list[Tensor]) -> Kernels:
+def with_own_copies(block: Kernels, tensors: list[CostTensor]) -> Kernels:
     """A block in which products that sum over other dimensions of a value read copies, and the blocks inside too.
 
     Args:
@@ -56,7 +56,7 @@ def _is_behind_transpose(kernel: Kernel) -> bool:
     return len(kernel.ops) > 1 and any(op.kind.name == _TRANSPOSE for op in kernel.ops)
 
 
-def _summed(product: Op, place: int) -> tuple[int, ...]:
+def _summed(product: CostOp, place: int) -> tuple[int, ...]:
     """The dimensions of an operand over which a product sums."""
     numbers = product.kind.fact("dot_dimension_numbers")
     assert isinstance(numbers, DotNumbers)

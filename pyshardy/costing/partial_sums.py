@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pyshardy.costing.program import Block, Op, Program, uses_of, with_blocks
+from pyshardy.costing.program import CostBlock, CostOp, CostProgram, uses_of, with_blocks
 
 _ALL_REDUCE, _ADD = "stablehlo.all_reduce", "stablehlo.add"
 
 
-def with_added_partial_sums(program: Program) -> Program:
+def with_added_partial_sums(program: CostProgram) -> CostProgram:
     """The program with one all-reduce where it adds the results of several over the same devices.
 
     A result of an all-reduce that anything else reads stays as it is.
@@ -18,11 +18,11 @@ def with_added_partial_sums(program: Program) -> Program:
     return with_blocks(program, _block)
 
 
-def _block(block: Block) -> Block:
+def _block(block: CostBlock) -> CostBlock:
     ops = block.ops
     uses = uses_of(block)
-    sums: dict[int, Op] = {}
-    found: dict[int, Op] = {}  # by the position of what is kept, in order
+    sums: dict[int, CostOp] = {}
+    found: dict[int, CostOp] = {}  # by the position of what is kept, in order
     at: dict[int, int] = {}
     for place, op in enumerate(ops):
         parts = [sums.get(value) for value in op.operands] if op.kind.name == _ADD else []
@@ -40,7 +40,7 @@ def _block(block: Block) -> Block:
     return block._replace(ops=tuple(found.values()))
 
 
-def _key(op: Op) -> object:
+def _key(op: CostOp) -> object:
     """What all-reduces must have in common; None for what is not a sum of one array over devices."""
     if op.kind.name != _ALL_REDUCE or op.traffic is None or len(op.results) != 1:
         return None

@@ -14,7 +14,7 @@ from pyshardy.costing.kernels import Kernel, Kernels, all_kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import Planner
 from pyshardy.costing.memory_plan import MemoryPlan
-from pyshardy.costing.program import OpOrigin, Program, SourceLine
+from pyshardy.costing.program import CostProgram, OpOrigin, SourceLine
 
 OUTPUTS, GRADIENTS, ACTIVATIONS = "results", "gradients", "activations"
 TEMPORARIES, TABLES = "temporaries", "constants"
@@ -72,13 +72,13 @@ class Peak:
     at: float
 
 
-def peak_bytes(program: Program, compiler: Compiler = ACCELERATOR) -> int:
+def peak_bytes(program: CostProgram, compiler: Compiler = ACCELERATOR) -> int:
     """The peak memory of a program, in bytes."""
     return find_peak(program, lower(flatten(program, compiler), compiler), compiler, with_live=False).bytes
 
 
 def find_peak(
-    program: Program,
+    program: CostProgram,
     flat: Flat,
     compiler: Compiler,
     *,
@@ -115,13 +115,13 @@ def find_peak(
     )
 
 
-def fixed_bytes(program: Program, flat: Flat, block: Kernels) -> tuple[int, int, int]:
+def fixed_bytes(program: CostProgram, flat: Flat, block: Kernels) -> tuple[int, int, int]:
     """The bytes that exist all the time: of arguments, of results with memory of their own, of constants."""
     arguments = sum([flat.tensors[value].bytes for value in block.arguments])
     return arguments, _output_bytes(program, flat, block), _table_bytes(flat, block)
 
 
-def _output_bytes(program: Program, flat: Flat, block: Kernels) -> int:
+def _output_bytes(program: CostProgram, flat: Flat, block: Kernels) -> int:
     aliased = {entry.alias for entry in program.inputs if entry.alias is not None}
     return sum(flat.tensors[value].bytes for place, value in enumerate(block.results) if place not in aliased)
 
@@ -148,7 +148,7 @@ def _thinned(held: Sequence[int]) -> Iterable[int]:
 class _Live:
     """Finds the values alive at the peak, also inside the kernel where the peak is."""
 
-    def __init__(self, program: Program, flat: Flat, block: Kernels, plan: MemoryPlan) -> None:
+    def __init__(self, program: CostProgram, flat: Flat, block: Kernels, plan: MemoryPlan) -> None:
         self.program, self.flat, self.block, self.plan = program, flat, block, plan
         self.makers: dict[int, Kernel] = {}
         self.readers: dict[int, Kernel] = {}

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Tensor
+from pyshardy.costing.program import CostTensor
 from pyshardy.costing.work import work_of
 
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
 
 
-def with_products(block: Kernels, tensors: Sequence[Tensor], can_fuse: Callable[[str], bool]) -> Kernels:
+def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Callable[[str], bool]) -> Kernels:
     """A block with kernels merged into products, and the blocks inside too.
 
     Args:
@@ -55,7 +55,7 @@ def with_products(block: Kernels, tensors: Sequence[Tensor], can_fuse: Callable[
 
 
 def _joins(
-    maker: Kernel, kernel: Kernel, value: int, tensors: Sequence[Tensor], can_fuse: Callable[[str], bool]
+    maker: Kernel, kernel: Kernel, value: int, tensors: Sequence[CostTensor], can_fuse: Callable[[str], bool]
 ) -> bool:
     """Whether a value is computed in the kernel that reads it."""
     if maker.inner or kernel.inner or len(maker.writes) != 1 or len(kernel.writes) != 1:

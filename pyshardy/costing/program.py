@@ -17,7 +17,7 @@ SourceLine = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class CostTensor:
     """Shape and element type of a value.
 
     Attributes:
@@ -34,7 +34,7 @@ class Tensor:
     def elements(self) -> int:
         """The number of elements; 0 if unknown.
 
-        >>> Tensor((4, 8), "f32", 128).elements
+        >>> CostTensor((4, 8), "f32", 128).elements
         32
         """
         return 0 if self.shape is None or -1 in self.shape else prod(self.shape)
@@ -46,7 +46,7 @@ states them; whether a causal mask halves its products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class CostKind:
     """The properties that equal ops share; compared by identity, which makes look-ups fast.
 
     Attributes:
@@ -57,8 +57,8 @@ class Kind:
     """
 
     name: str
-    operands: tuple[Tensor, ...]
-    results: tuple[Tensor, ...]
+    operands: tuple[CostTensor, ...]
+    results: tuple[CostTensor, ...]
     facts: tuple[tuple[str, Hashable], ...] = ()
 
     def fact(self, name: str, default: Hashable = None) -> Hashable:
@@ -88,7 +88,7 @@ RAGGED = "ragged_all_to_all"
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class OpTraffic:
     """The traffic of a collective.
 
     Attributes:
@@ -113,7 +113,7 @@ class Traffic:
     def whole_bytes(self) -> int:
         """The bytes of the array that a group holds together; bandwidths of collectives refer to them.
 
-        >>> Traffic("all_gather", None, None, 4, 8, 32, 24).whole_bytes
+        >>> OpTraffic("all_gather", None, None, 4, 8, 32, 24).whole_bytes
         32
         """
         return max(self.bytes_before, self.bytes_after) * (
@@ -137,7 +137,7 @@ class OpOrigin(Protocol):
         """The user's line."""
 
 
-class Op(NamedTuple):
+class CostOp(NamedTuple):
     """One op.
 
     Attributes:
@@ -152,13 +152,13 @@ class Op(NamedTuple):
         branch: The branch that a conditional takes, if it is always the same.
     """
 
-    kind: Kind
+    kind: CostKind
     operands: tuple[int, ...]
     results: tuple[int, ...]
-    regions: tuple[Block, ...] = ()
+    regions: tuple[CostBlock, ...] = ()
     rounds: int | None = None
     callee: int | None = None
-    traffic: Traffic | None = None
+    traffic: OpTraffic | None = None
     place: OpOrigin | None = None
     branch: int | None = None
 
@@ -168,7 +168,7 @@ class Op(NamedTuple):
         return self.kind.name == "stablehlo.while"
 
 
-class Block(NamedTuple):
+class CostBlock(NamedTuple):
     """A list of ops.
 
     Attributes:
@@ -178,11 +178,11 @@ class Block(NamedTuple):
     """
 
     arguments: tuple[int, ...]
-    ops: tuple[Op, ...]
+    ops: tuple[CostOp, ...]
     results: tuple[int, ...]
 
 
-class Input(NamedTuple):
+class CostInput(NamedTuple):
     """An argument of the program.
 
     Attributes:
@@ -199,7 +199,7 @@ class Input(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CostProgram:
     """A whole per-device program.
 
     Attributes:
@@ -211,32 +211,32 @@ class Program:
         devices: The number of devices that run the program.
     """
 
-    tensors: tuple[Tensor, ...]
-    functions: tuple[Block, ...]
+    tensors: tuple[CostTensor, ...]
+    functions: tuple[CostBlock, ...]
     main: int
-    inputs: tuple[Input, ...]
+    inputs: tuple[CostInput, ...]
     outputs: tuple[str, ...]
     devices: int = 1
     mesh_axes: tuple[tuple[str, int], ...] = field(default=())
 
     @property
-    def body(self) -> Block:
+    def body(self) -> CostBlock:
         """The body of the main function."""
         return self.functions[self.main]
 
 
-def walk(block: Block) -> Iterator[Op]:
+def walk_ops(block: CostBlock) -> Iterator[CostOp]:
     """All ops of a block and of its inner blocks, outer ops first; it does not follow calls."""
     for op in block.ops:
         yield op
         for region in op.regions:
-            yield from walk(region)
+            yield from walk_ops(region)
 
 
-def with_blocks(program: Program, change: Callable[[Block], Block]) -> Program:
+def with_blocks(program: CostProgram, change: Callable[[CostBlock], CostBlock]) -> CostProgram:
     """A program whose blocks are changed, inner ones first; the same program if none changes."""
 
-    def changed(block: Block) -> Block:
+    def changed(block: CostBlock) -> CostBlock:
         ops = [op._replace(regions=tuple(map(changed, op.regions))) if op.regions else op for op in block.ops]
         return change(block._replace(ops=tuple(ops)))
 
@@ -244,14 +244,14 @@ def with_blocks(program: Program, change: Callable[[Block], Block]) -> Program:
     return program if functions == program.functions else replace(program, functions=functions)
 
 
-def uses_of(block: Block) -> Counter[int]:
+def uses_of(block: CostBlock) -> Counter[int]:
     """How often the ops of a block, those inside of them, and its results use each value."""
     uses = Counter(value for op in block.ops for value in _read_by(op))
     uses.update(block.results)
     return uses
 
 
-def _read_by(op: Op) -> Iterator[int]:
+def _read_by(op: CostOp) -> Iterator[int]:
     """The values that an op reads, with those that its regions use."""
     yield from op.operands
     for region in op.regions:

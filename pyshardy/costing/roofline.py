@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernel
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.work import CUSTOM_CALL, Work, is_cumulative, work_of
 from pyshardy.rules.opspec import op_names
 
@@ -45,7 +45,7 @@ class Price(NamedTuple):
     is_known: bool
 
 
-def multiplied(kind: Kind) -> str:
+def multiplied(kind: CostKind) -> str:
     """The element type that an op multiplies: that of its first operand; for a kernel, of the first with numbers.
 
     Kernels often have operands first that say where their data lies.
@@ -64,9 +64,9 @@ class Roofline:
         tensors: The type of every value.
     """
 
-    def __init__(self, hardware: Hardware, tensors: list[Tensor]) -> None:
+    def __init__(self, hardware: Hardware, tensors: list[CostTensor]) -> None:
         self.hardware, self.tensors = hardware, tensors
-        self._work: dict[Kind, Work] = {}
+        self._work: dict[CostKind, Work] = {}
         self._found: dict[tuple[object, ...], Price] = {}
         self._rates: dict[str, float] = {}
 
@@ -80,7 +80,7 @@ class Roofline:
             found = self._found[key] = self._price(kernel)
         return found
 
-    def work(self, kind: Kind) -> Work:
+    def work(self, kind: CostKind) -> Work:
         """The work of an op, computed once per kind."""
         found = self._work.get(kind)
         if found is None:
@@ -119,13 +119,13 @@ class Roofline:
             self._rates[dtype] = self.hardware.matrix_flops_per_s(dtype)
         return self._rates[dtype]
 
-    def _passes(self, kind: Kind) -> float:
+    def _passes(self, kind: CostKind) -> float:
         """How often a kernel moves what it reads and writes through memory."""
         if kind.name == "stablehlo.sort" and kind.operands:
             return self._sort_passes(kind)
         return self.hardware.scan_passes / 2 if is_cumulative(kind) else 1.0
 
-    def _sort_passes(self, kind: Kind) -> float:
+    def _sort_passes(self, kind: CostKind) -> float:
         """The passes of a bitonic sort: steps over distances within a tile share one pass, others take one each.
 
         XLA sorts the positions along with a single array, so that equal elements keep their order.
@@ -155,7 +155,7 @@ class Roofline:
             return moved + min(self.tensors[root.results[0]].bytes, root.kind.operands[-1].bytes + _update_bytes(root))
         return moved + sum(self.tensors[value].bytes for value in kernel.writes)
 
-    def _read_by(self, op: Op, place: int, value: int) -> int:
+    def _read_by(self, op: CostOp, place: int, value: int) -> int:
         if op.kind.name in _SLICING and place == 0:
             return op.kind.results[0].bytes
         if op.kind.name in _UPDATING and place == 0:
@@ -163,7 +163,7 @@ class Roofline:
         return self.tensors[value].bytes
 
 
-def _update_bytes(op: Op) -> int:
+def _update_bytes(op: CostOp) -> int:
     """The bytes that an op writes into its first operand."""
     place = 1 if op.kind.name == "stablehlo.dynamic_update_slice" else -1
     return op.kind.operands[place].bytes

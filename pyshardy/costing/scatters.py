@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import Tensor
+from pyshardy.costing.program import CostTensor
 
 _SCATTER = "stablehlo.scatter"
 _SMALL_PART = 1000
@@ -18,7 +18,7 @@ _SMALL_PART = 1000
 
 
 def with_scatters(
-    block: Kernels, tensors: Sequence[Tensor], can_fuse: Callable[[str], bool], computes_updates: bool
+    block: Kernels, tensors: Sequence[CostTensor], can_fuse: Callable[[str], bool], computes_updates: bool
 ) -> Kernels:
     """A block with kernels merged into scatters, and the blocks inside too.
 
@@ -66,7 +66,7 @@ def _computes(kernel: Kernel, can_fuse: Callable[[str], bool]) -> bool:
     return all(can_fuse(op.kind.name) and op.kind.name != "stablehlo.reduce" for op in kernel.ops)
 
 
-def _fills(kernel: Kernel, tensors: Sequence[Tensor]) -> bool:
+def _fills(kernel: Kernel, tensors: Sequence[CostTensor]) -> bool:
     """Whether a kernel writes much more than it reads."""
     return sum(tensors[value].bytes for value in kernel.reads) * _SMALL_PART <= tensors[kernel.writes[0]].bytes
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import RAGGED, Kind, Traffic
+from pyshardy.costing.program import RAGGED, CostKind, OpTraffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 from pyshardy.costing.work import CustomCall, custom_call_of
 
@@ -82,7 +82,7 @@ class Totals:
         known = self.calls.get(call, (0, 0.0))
         self.calls[call] = known[0] + count, known[1] + seconds
 
-    def add_price(self, price: Price, kind: Kind) -> None:
+    def add_price(self, price: Price, kind: CostKind) -> None:
         """Add one run of a kernel whose last op is of this kind."""
         self.serial_seconds += price.seconds
         self.compute_seconds += price.seconds
@@ -122,8 +122,8 @@ class Scheduler:
     def __init__(
         self,
         roofline: Roofline,
-        collective_seconds: Callable[[Traffic], float],
-        network_of: Callable[[Traffic], int],
+        collective_seconds: Callable[[OpTraffic], float],
+        network_of: Callable[[OpTraffic], int],
     ) -> None:
         self.roofline = roofline
         self.collective_seconds, self.network_of = collective_seconds, network_of

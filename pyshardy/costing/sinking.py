@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyshardy.costing.flat import FlatOp
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.rules.properties import ELEMENTWISE
 
 BROADCAST = "stablehlo.broadcast_in_dim"
@@ -17,11 +17,11 @@ class Sinker:
         uniform: The values with one number in all elements; new ones are added.
     """
 
-    def __init__(self, tensors: list[Tensor], uniform: set[int]) -> None:
+    def __init__(self, tensors: list[CostTensor], uniform: set[int]) -> None:
         self.tensors, self.uniform = tensors, uniform
-        self.spread: dict[int, Op] = {}
+        self.spread: dict[int, CostOp] = {}
 
-    def ops(self, op: Op) -> list[FlatOp]:
+    def ops(self, op: CostOp) -> list[FlatOp]:
         """The ops that replace an op; the op itself if it cannot move."""
         if op.kind.name == BROADCAST and op.results[0] not in self.uniform:
             self.spread[op.results[0]] = op
@@ -31,9 +31,9 @@ class Sinker:
                 return self._earlier(op, found)
         return [FlatOp(op)]
 
-    def _source(self, op: Op) -> Op | None:
+    def _source(self, op: CostOp) -> CostOp | None:
         """The only broadcast among the operands of an op, beside uniform values; None if there are others, or none."""
-        found: Op | None = None
+        found: CostOp | None = None
         for value in op.operands:
             if value in self.uniform:
                 continue
@@ -45,7 +45,7 @@ class Sinker:
             return None
         return found
 
-    def _earlier(self, op: Op, broadcast: Op) -> list[FlatOp]:
+    def _earlier(self, op: CostOp, broadcast: CostOp) -> list[FlatOp]:
         """The op on the operand of a broadcast, and the broadcast of its result."""
         shape = broadcast.kind.operands[0].shape
         types = tuple([_resized(tensor, shape) for tensor in op.kind.operands])
@@ -58,18 +58,20 @@ class Sinker:
             else:
                 operands.append(self.spread[value].operands[0])
         small = self._new(result)
-        first = Op(Kind(op.kind.name, types, (result,), op.kind.facts), tuple(operands), (small,), place=op.place)
-        kind = Kind(BROADCAST, (result,), op.kind.results, broadcast.kind.facts)
-        second = Op(kind, (small,), op.results, place=op.place)
+        first = CostOp(
+            CostKind(op.kind.name, types, (result,), op.kind.facts), tuple(operands), (small,), place=op.place
+        )
+        kind = CostKind(BROADCAST, (result,), op.kind.results, broadcast.kind.facts)
+        second = CostOp(kind, (small,), op.results, place=op.place)
         self.spread[op.results[0]] = second
         return [FlatOp(first), FlatOp(second)]
 
-    def _new(self, tensor: Tensor) -> int:
+    def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
 
-def _is_alike(left: Op, right: Op) -> bool:
+def _is_alike(left: CostOp, right: CostOp) -> bool:
     """Whether two broadcasts map the same shape to the same dimensions."""
     return (
         left.operands == right.operands
@@ -78,8 +80,8 @@ def _is_alike(left: Op, right: Op) -> bool:
     )
 
 
-def _resized(tensor: Tensor, shape: tuple[int, ...] | None) -> Tensor:
+def _resized(tensor: CostTensor, shape: tuple[int, ...] | None) -> CostTensor:
     """A type with the same element type and another shape."""
     size = tensor.bytes // max(1, tensor.elements)
-    found = Tensor(shape, tensor.dtype, 0)
-    return Tensor(shape, tensor.dtype, size * found.elements)
+    found = CostTensor(shape, tensor.dtype, 0)
+    return CostTensor(shape, tensor.dtype, size * found.elements)

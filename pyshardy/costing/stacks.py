@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyshardy.costing.program import Block, Kind, Op, Program, Tensor, uses_of, with_blocks
+from pyshardy.costing.program import CostBlock, CostKind, CostOp, CostProgram, CostTensor, uses_of, with_blocks
 
 _SLICE = "stablehlo.dynamic_slice"
 
 
-def with_whole_stacks(program: Program) -> Program:
+def with_whole_stacks(program: CostProgram) -> CostProgram:
     """The program with stacks gathered where slices of them are gathered after an exchange.
 
     Args:
@@ -25,13 +25,13 @@ def with_whole_stacks(program: Program) -> Program:
     return found if found is program else replace(found, tensors=tuple(tensors))
 
 
-def _block(block: Block, tensors: list[Tensor]) -> Block:
+def _block(block: CostBlock, tensors: list[CostTensor]) -> CostBlock:
     exchanges = {op.results[0]: op for op in block.ops if op.traffic is not None and op.traffic.kind == "all_to_all"}
     if not exchanges:
         return block
     uses = uses_of(block)
     slices = {op.results[0]: op for op in block.ops if op.kind.name == _SLICE}
-    instead: dict[int, Op] = {}  # by the result of the op that is replaced
+    instead: dict[int, CostOp] = {}  # by the result of the op that is replaced
     dropped: set[int] = set()
     for op in block.ops:
         taken = slices.get(op.operands[0]) if op.operands and op.traffic is not None else None
@@ -42,7 +42,7 @@ def _block(block: Block, tensors: list[Tensor]) -> Block:
             continue
         gathered = _gathered(exchange, op)
         tensors[exchange.results[0]] = gathered.kind.results[0]
-        kind = Kind(
+        kind = CostKind(
             taken.kind.name, (*gathered.kind.results, *taken.kind.operands[1:]), op.kind.results, taken.kind.facts
         )
         instead[exchange.results[0]] = gathered
@@ -54,7 +54,7 @@ def _block(block: Block, tensors: list[Tensor]) -> Block:
     return block._replace(ops=tuple([instead.get(op.results[0], op) if op.results else op for op in kept]))
 
 
-def _is_undone(exchange: Op, taken: Op, gather: Op) -> bool:
+def _is_undone(exchange: CostOp, taken: CostOp, gather: CostOp) -> bool:
     """Whether a gather takes back what an exchange did to the dimensions that are not sliced."""
     if exchange.traffic is None or gather.traffic is None or gather.traffic.kind != "all_gather":
         return False
@@ -66,18 +66,18 @@ def _is_undone(exchange: Op, taken: Op, gather: Op) -> bool:
     return is_sliced and split == gather.kind.fact("all_gather_dim")
 
 
-def _gathered(exchange: Op, gather: Op) -> Op:
+def _gathered(exchange: CostOp, gather: CostOp) -> CostOp:
     """A gather of the stack in place of the exchange."""
     assert exchange.traffic is not None
     stack = exchange.kind.operands[0]
     size, place = exchange.traffic.group_size, exchange.kind.fact("concat_dimension")
     shape = tuple([one * size if dim == place else one for dim, one in enumerate(stack.shape or ())])
-    whole = Tensor(shape, stack.dtype, stack.bytes * size)
+    whole = CostTensor(shape, stack.dtype, stack.bytes * size)
     traffic = replace(
         exchange.traffic,
         kind="all_gather",
         bytes_after=whole.bytes,
         sent_bytes=whole.bytes - exchange.traffic.bytes_before,
     )
-    kind = Kind(gather.kind.name, (stack,), (whole,), (("all_gather_dim", place),))
+    kind = CostKind(gather.kind.name, (stack,), (whole,), (("all_gather_dim", place),))
     return exchange._replace(kind=kind, traffic=traffic)

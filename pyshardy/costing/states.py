@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyshardy.costing.flat import NEVER_TWICE, FlatBlock, FlatOp
-from pyshardy.costing.program import Block, Op
+from pyshardy.costing.program import CostBlock, CostOp
 
 _DEPTH = 4
 """The number of ops that the comparison of two updates follows."""
 
 
-def without_constant_state(op: Op, numbers: dict[int, int]) -> Op:
+def without_constant_state(op: CostOp, numbers: dict[int, int]) -> CostOp:
     """A loop without invariant values, and with one of several that are always equal.
 
     Args:
@@ -46,12 +46,12 @@ def without_constant_state(op: Op, numbers: dict[int, int]) -> Op:
     )
 
 
-def twin_results(op: Op, numbers: Mapping[int, int]) -> dict[int, int]:
+def twin_results(op: CostOp, numbers: Mapping[int, int]) -> dict[int, int]:
     """The results of a loop that are always equal to earlier ones."""
     return {op.results[twin]: op.results[first] for twin, first in _twins(op, numbers, {}).items()}
 
 
-def _twins(op: Op, numbers: Mapping[int, int], dropped: Mapping[int, object]) -> dict[int, int]:
+def _twins(op: CostOp, numbers: Mapping[int, int], dropped: Mapping[int, object]) -> dict[int, int]:
     """The positions in the state that start and change as an earlier position does."""
     body = op.regions[1]
     makers = {value: one for one in body.ops for value in one.results if len(one.results) == 1}
@@ -71,12 +71,12 @@ def _twins(op: Op, numbers: Mapping[int, int], dropped: Mapping[int, object]) ->
     return found
 
 
-def _maker_name(makers: Mapping[int, Op], value: int) -> str:
+def _maker_name(makers: Mapping[int, CostOp], value: int) -> str:
     """The name of the op that computes a value; empty if no op of the block does."""
     return makers[value].kind.name if value in makers else ""
 
 
-def _is_same(left: int, right: int, same: Mapping[int, int], makers: Mapping[int, Op], depth: int) -> bool:
+def _is_same(left: int, right: int, same: Mapping[int, int], makers: Mapping[int, CostOp], depth: int) -> bool:
     """Whether two values are equal, given that some others are."""
     if same.get(left, left) == right:
         return True
@@ -86,11 +86,11 @@ def _is_same(left: int, right: int, same: Mapping[int, int], makers: Mapping[int
     return all(_is_same(a, b, same, makers, depth - 1) for a, b in zip(one.operands, other.operands))
 
 
-def _is_special(op: Op) -> bool:
+def _is_special(op: CostOp) -> bool:
     return bool(op.regions) or op.traffic is not None or op.callee is not None or op.kind.name in NEVER_TWICE
 
 
-def _with_twins(block: Block, same: Mapping[int, int]) -> Block:
+def _with_twins(block: CostBlock, same: Mapping[int, int]) -> CostBlock:
     """A block with other values in place of some arguments."""
     if not same:
         return block
@@ -102,7 +102,7 @@ def _with_twins(block: Block, same: Mapping[int, int]) -> Block:
         op._replace(operands=new(op.operands), regions=tuple([_with_twins(one, same) for one in op.regions]))
         for op in block.ops
     )
-    return Block(block.arguments, ops, new(block.results))
+    return CostBlock(block.arguments, ops, new(block.results))
 
 
 def _at(values: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from math import prod
 from typing import Final
 
 from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import Kind, Op, Tensor
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import DotNumbers
 
 _PRODUCT, _MULTIPLY, _SUM = "stablehlo.dot_general", "stablehlo.multiply", "stablehlo.reduce"
@@ -29,7 +29,7 @@ def with_vector_sums(flat: Flat) -> Flat:
     return flat if body is flat.body else flat._replace(tensors=tensors, body=body)
 
 
-def _block(block: FlatBlock, tensors: list[Tensor]) -> FlatBlock:
+def _block(block: FlatBlock, tensors: list[CostTensor]) -> FlatBlock:
     ops: list[FlatOp] = []
     is_changed = False
     for one in block.ops:
@@ -45,7 +45,7 @@ def _block(block: FlatBlock, tensors: list[Tensor]) -> FlatBlock:
     return block._replace(ops=tuple(ops)) if is_changed else block
 
 
-def _is_with_vector(op: Op) -> bool:
+def _is_with_vector(op: CostOp) -> bool:
     numbers, operands = op.kind.fact("dot_dimension_numbers"), op.kind.operands
     if not isinstance(numbers, DotNumbers) or len(op.results) != 1:
         return False
@@ -60,19 +60,19 @@ def _is_with_vector(op: Op) -> bool:
     return min(free) == 1 < depth and max(free) * depth < _MOST_ELEMENTS
 
 
-def _summed(op: Op, tensors: list[Tensor]) -> list[FlatOp]:
+def _summed(op: CostOp, tensors: list[CostTensor]) -> list[FlatOp]:
     """The multiplication, in the order of the larger operand, and the sum."""
     numbers = op.kind.fact("dot_dimension_numbers")
     assert isinstance(numbers, DotNumbers)
     is_right = op.kind.operands[1].elements > op.kind.operands[0].elements
     shape = op.kind.operands[is_right].shape or ()
     dims = numbers.rhs_contracting if is_right else numbers.lhs_contracting
-    wide = Tensor(shape, "f32", 4 * prod(shape))
+    wide = CostTensor(shape, "f32", 4 * prod(shape))
     tensors.append(wide)
     product = len(tensors) - 1
-    multiplied = Op(Kind(_MULTIPLY, op.kind.operands, (wide,)), op.operands, (product,), place=op.place)
+    multiplied = CostOp(CostKind(_MULTIPLY, op.kind.operands, (wide,)), op.operands, (product,), place=op.place)
     facts = (("body", ("stablehlo.add",)), ("dimensions", tuple(dims)))
     return [
         FlatOp(multiplied),
-        FlatOp(Op(Kind(_SUM, (wide,), op.kind.results, facts), (product,), op.results, place=op.place)),
+        FlatOp(CostOp(CostKind(_SUM, (wide,), op.kind.results, facts), (product,), op.results, place=op.place)),
     ]

@@ -18,7 +18,7 @@ from pyshardy.costing.program import (
     KERNEL_NAME,
     RAGGED,
     RAGGED_NUMBERS,
-    Kind,
+    CostKind,
     RaggedNumbers,
 )
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
@@ -87,12 +87,12 @@ _PHILOX_FLOPS, _THREEFRY_FLOPS = 149 / 4, 45.0
 """Operations per word of 32 bits: the rounds of the generators, with the conversions of wide products."""
 
 
-def work_of(kind: Kind) -> Work:
+def work_of(kind: CostKind) -> Work:
     """The arithmetic of one run of an op, without that of its regions and callees.
 
-    >>> from pyshardy.costing.program import Tensor
-    >>> x = Tensor((4, 8), "f32", 128)
-    >>> work_of(Kind("stablehlo.add", (x, x), (x,))).flops
+    >>> from pyshardy.costing.program import CostTensor
+    >>> x = CostTensor((4, 8), "f32", 128)
+    >>> work_of(CostKind("stablehlo.add", (x, x), (x,))).flops
     32.0
     """
     family = _FAMILIES.get(kind.name)
@@ -108,14 +108,14 @@ def work_of(kind: Kind) -> Work:
     return Work(is_known=False)
 
 
-def _of_body(kind: Kind, times: float) -> Work:
+def _of_body(kind: CostKind, times: float) -> Work:
     """The arithmetic of the ops that combine elements, so many times."""
     names: Sequence[str] = kind.fact("body", ())  # type: ignore[assignment]
     hard = sum(name in TRANSCENDENTAL for name in names)
     return Work(times * (len(names) - hard), times * hard)
 
 
-def _dot(kind: Kind) -> Work:
+def _dot(kind: CostKind) -> Work:
     lhs = kind.operands[0].shape or ()
     numbers = kind.fact("dot_dimension_numbers")
     dims = numbers.lhs_contracting if isinstance(numbers, DotNumbers) else (len(lhs) - 1,)
@@ -125,7 +125,7 @@ def _dot(kind: Kind) -> Work:
     return Work(2.0 * kind.results[0].elements * depth, is_matrix=True)
 
 
-def _ragged_dot(kind: Kind) -> Work:
+def _ragged_dot(kind: CostKind) -> Work:
     """A product of groups of rows with a matrix each; together, the groups are as long as the dimension."""
     numbers, lhs = kind.fact(RAGGED_NUMBERS), kind.operands[0].shape or ()
     if not isinstance(numbers, RaggedNumbers) or len(kind.operands) < 3:
@@ -137,12 +137,12 @@ def _ragged_dot(kind: Kind) -> Work:
     return Work(2.0 * kind.results[0].elements * depth / max(1, groups), is_matrix=True)
 
 
-def _largest(kind: Kind) -> Work:
+def _largest(kind: CostKind) -> Work:
     """One comparison per element: the price of finding the largest ones is that of reading all."""
     return Work(float(kind.operands[0].elements))
 
 
-def _convolution(kind: Kind) -> Work:
+def _convolution(kind: CostKind) -> Work:
     """Twice the number of products of an input element and a kernel element; padding counts nothing."""
     lhs, rhs = (tensor.shape or () for tensor in kind.operands[:2])
     out = kind.results[0].shape or ()
@@ -185,16 +185,16 @@ def _valid_places(size: int, kernel: int, out: int, stride: int, low: int, base:
     return found
 
 
-def _reduce(kind: Kind) -> Work:
+def _reduce(kind: CostKind) -> Work:
     return _of_body(kind, float(max(0, kind.operands[0].elements - kind.results[0].elements)))
 
 
-def is_cumulative(kind: Kind) -> bool:
+def is_cumulative(kind: CostKind) -> bool:
     """Whether an op gives every element the sum, or another combination, of all elements up to it along a dimension.
 
-    >>> from pyshardy.costing.program import Tensor
-    >>> x = Tensor((64,), "f32", 256)
-    >>> is_cumulative(Kind("stablehlo.reduce_window", (x,), (x,), (("window_dimensions", (64,)),)))
+    >>> from pyshardy.costing.program import CostTensor
+    >>> x = CostTensor((64,), "f32", 256)
+    >>> is_cumulative(CostKind("stablehlo.reduce_window", (x,), (x,), (("window_dimensions", (64,)),)))
     True
     """
     if kind.name != "stablehlo.reduce_window":
@@ -205,72 +205,72 @@ def is_cumulative(kind: Kind) -> bool:
     return kind.results[0].shape == shape and len(long) == 1 and long[0][0] == long[0][1]
 
 
-def _reduce_window(kind: Kind) -> Work:
+def _reduce_window(kind: CostKind) -> Work:
     if is_cumulative(kind):
         return _scan(kind)
     window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
     return _of_body(kind, float(kind.results[0].elements * (prod(window) - 1)))
 
 
-def _scan(kind: Kind) -> Work:
+def _scan(kind: CostKind) -> Work:
     return _of_body(kind, float(kind.operands[0].elements))
 
 
-def _select_and_scatter(kind: Kind) -> Work:
+def _select_and_scatter(kind: CostKind) -> Work:
     window: Sequence[int] = kind.fact("window_dimensions", ())  # type: ignore[assignment]
     source = kind.operands[1].elements
     return Work(float(source * prod(window)))
 
 
-def _scatter(kind: Kind) -> Work:
+def _scatter(kind: CostKind) -> Work:
     return _of_body(kind, float(kind.operands[-1].elements))
 
 
-def _sort(kind: Kind) -> Work:
+def _sort(kind: CostKind) -> Work:
     elements = kind.operands[0].elements
     return Work(float(elements * math.ceil(math.log2(max(2, elements)))))
 
 
-def _reduction(kind: Kind) -> Work:
+def _reduction(kind: CostKind) -> Work:
     """The additions of a device in an all-reduce; XLA counts none for a reduce-scatter."""
     return _of_body(kind, float(sum(tensor.elements for tensor in kind.results)))
 
 
-def _fft(kind: Kind) -> Work:
+def _fft(kind: CostKind) -> Work:
     lengths: Sequence[int] = kind.fact("fft_length", ())  # type: ignore[assignment]
     elements = max(kind.operands[0].elements, kind.results[0].elements)
     return Work(5.0 * elements * math.log2(max(2, prod(lengths))))
 
 
-def _cholesky(kind: Kind) -> Work:
+def _cholesky(kind: CostKind) -> Work:
     return Work(kind.operands[0].elements * (kind.operands[0].shape or (1,))[-1] / 3.0, is_solver=True)
 
 
-def _triangular_solve(kind: Kind) -> Work:
+def _triangular_solve(kind: CostKind) -> Work:
     return Work(float(kind.operands[1].elements * (kind.operands[0].shape or (1,))[-1]), is_solver=True)
 
 
-def _random_bits(kind: Kind) -> Work:
+def _random_bits(kind: CostKind) -> Work:
     words = kind.results[-1].bytes / 4
     return Work(words * (_THREEFRY_FLOPS if "THREE_FRY" in str(kind.fact("rng_algorithm")) else _PHILOX_FLOPS))
 
 
-def _batch_norm(kind: Kind) -> Work:
+def _batch_norm(kind: CostKind) -> Work:
     return Work(8.0 * kind.operands[0].elements)
 
 
-def _clamp(kind: Kind) -> Work:
+def _clamp(kind: CostKind) -> Work:
     return Work(float(kind.results[0].elements))
 
 
-def _map(kind: Kind) -> Work:
+def _map(kind: CostKind) -> Work:
     return _of_body(kind, float(kind.results[0].elements))
 
 
-def custom_call_of(kind: Kind) -> CustomCall | None:
+def custom_call_of(kind: CostKind) -> CustomCall | None:
     """What a custom call runs; None for another op, and for a call that computes nothing.
 
-    >>> custom_call_of(Kind("stablehlo.custom_call", (), (), (("call_target_name", "mystery"),)))
+    >>> custom_call_of(CostKind("stablehlo.custom_call", (), (), (("call_target_name", "mystery"),)))
     CustomCall(name='mystery', target='mystery', priced_by=None)
     """
     if kind.name != CUSTOM_CALL:
@@ -282,11 +282,11 @@ def custom_call_of(kind: Kind) -> CustomCall | None:
     return CustomCall(_kernel_name(kind), target, priced_by)
 
 
-def _kernel_name(kind: Kind) -> str:
+def _kernel_name(kind: CostKind) -> str:
     return str(kind.fact(KERNEL_NAME) or kind.fact("call_target_name", ""))
 
 
-def _custom_call(kind: Kind) -> Work:
+def _custom_call(kind: CostKind) -> Work:
     stated: Sequence[float] | None = kind.fact(KERNEL_COST)  # type: ignore[assignment]
     if stated is not None:
         flops, transcendentals, moved = stated
@@ -315,7 +315,7 @@ def _solver_name(target: str) -> str:
     return "" if match is None else match[1]
 
 
-def _attention(kind: Kind, name: str, heads_first: bool) -> Work:
+def _attention(kind: CostKind, name: str, heads_first: bool) -> Work:
     """Attention in one kernel, with operands [batch, sequence, heads, depth], or heads before the sequence.
 
     Queries and keys are the first operands that can be; before them, some kernels have tables of which blocks to read.
@@ -362,7 +362,7 @@ _CUSTOM_CALLS_WITHOUT_WORK = frozenset(
     )
 )
 
-_FAMILIES: dict[str, Callable[[Kind], Work]] = {
+_FAMILIES: dict[str, Callable[[CostKind], Work]] = {
     "chlo.ragged_dot": _ragged_dot,
     "chlo.scan": _scan,
     "chlo.top_k": _largest,

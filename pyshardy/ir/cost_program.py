@@ -13,16 +13,16 @@ from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
     PAIRS,
     RAGGED_NUMBERS,
-    Block,
-    Input,
-    Kind,
-    Op,
+    CostBlock,
+    CostInput,
+    CostKind,
+    CostOp,
+    CostProgram,
+    CostTensor,
     OpOrigin,
-    Program,
+    OpTraffic,
     RaggedNumbers,
     SourceLine,
-    Tensor,
-    Traffic,
 )  # fmt: skip
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.constants import splat_number
@@ -40,9 +40,7 @@ from pyshardy.ir.functions import (
 from pyshardy.ir.hlo_attributes import CUSTOM_CALL
 from pyshardy.ir.kernel_facts import kernel_facts
 from pyshardy.ir.locations import argument_name, scope_of, source_frames
-from pyshardy.ir.nodes import Block as NodeBlock
-from pyshardy.ir.nodes import Op as Node
-from pyshardy.ir.nodes import Value, ValueType
+from pyshardy.ir.nodes import Block, Op, Value, ValueType
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.opspec import CONTEXT_FACTS, OpSpecReader
 from pyshardy.ir.plain_attributes import plain_attribute
@@ -74,7 +72,7 @@ _EXTRA = {
 _RAGGED_DIMS = re.compile(r"lhs_(contracting|ragged)_dimensions = \[([\d, ]+)\]")
 
 
-def cost_program(root: Node, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None) -> Program:
+def cost_program(root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None) -> CostProgram:
     """The description of a program of one device.
 
     Args:
@@ -94,10 +92,10 @@ class SharedKinds:
 
     def __init__(self) -> None:
         self.specs = OpSpecReader()
-        self.of_type: dict[ValueType, Tensor] = {}
-        self.tensors: dict[Tensor, Tensor] = {}
-        self.kinds: dict[Hashable, Kind] = {}
-        self.of_node: dict[Hashable, Kind] = {}
+        self.of_type: dict[ValueType, CostTensor] = {}
+        self.tensors: dict[CostTensor, CostTensor] = {}
+        self.kinds: dict[Hashable, CostKind] = {}
+        self.of_node: dict[Hashable, CostKind] = {}
         """The same by what is quicker to read of a node, if that says all there is."""
         self.decoded: dict[Any, Hashable] = {}
         self.units: dict[Any, int | None] = {}
@@ -106,11 +104,11 @@ class SharedKinds:
 class NodePlace:
     """The place that a node comes from; its location, which may hold a deep stack, is read on first use."""
 
-    def __init__(self, node: Node, name: str, compiler: CompilerCauses | None = None) -> None:
+    def __init__(self, node: Op, name: str, compiler: CompilerCauses | None = None) -> None:
         self._node, self._name, self._compiler = node, name, compiler
 
     @property
-    def node(self) -> Node:
+    def node(self) -> Op:
         """The node."""
         return self._node
 
@@ -133,7 +131,7 @@ class NodePlace:
         return user_place(source_frames(self._served.location, self._name))
 
     @property
-    def _served(self) -> Node:
+    def _served(self) -> Op:
         if self._compiler is None or not is_collective(self._node):
             return self._node
         return self._compiler.served(self._node)
@@ -152,7 +150,7 @@ class CostReader:
 
     def __init__(
         self,
-        root: Node,
+        root: Op,
         meshes: Meshes,
         name: str,
         interned: SharedKinds | None = None,
@@ -166,18 +164,18 @@ class CostReader:
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
         self.with_loops = self._functions_with_loops()
-        self.tensors: list[Tensor] = []
-        self.functions: list[Block] = []
+        self.tensors: list[CostTensor] = []
+        self.functions: list[CostBlock] = []
         self.found: dict[tuple[str, _Known], int] = {}
         self.pending: set[tuple[str, _Known]] = set()
 
-    def program(self) -> Program:
+    def program(self) -> CostProgram:
         """The description of the whole module."""
         main = main_function(self.root)
         index = self._function(main, ())
         returned = () if is_declaration(main) else return_op(main).operands
         meshes = [mesh for mesh in self.meshes.values() if mesh.axes]
-        return Program(
+        return CostProgram(
             tensors=tuple(self.tensors),
             functions=tuple(self.functions),
             main=index,
@@ -194,12 +192,12 @@ class CostReader:
             found |= more
         return found
 
-    def _function(self, function: Node, known: _Known) -> int:
+    def _function(self, function: Op, known: _Known) -> int:
         key = (function.attrs["sym_name"], known)
         if key in self.found:
             return self.found[key]
         if is_declaration(function) or key in self.pending:  # do not follow recursion
-            body = Block((), (), ())
+            body = CostBlock((), (), ())
         else:
             self.pending.add(key)
             block = function.region.blocks[0]
@@ -210,32 +208,32 @@ class CostReader:
         self.functions.append(body)
         return self.found[key]
 
-    def _block(self, block: NodeBlock, outer: Mapping[Value, int], known: dict[Value, int]) -> Block:
+    def _block(self, block: Block, outer: Mapping[Value, int], known: dict[Value, int]) -> CostBlock:
         numbers = dict(outer)
         arguments = tuple([self._new(value, numbers) for value in block.args])
-        ops: list[Op] = []
+        ops: list[CostOp] = []
         results: tuple[int, ...] = ()
         for node in block:
             if node.is_terminator:
                 results = tuple([numbers[value] for value in node.operands])
             else:
                 ops.append(self.read_op(node, numbers, known))
-        return Block(arguments, tuple(ops), results)
+        return CostBlock(arguments, tuple(ops), results)
 
     def _new(self, value: Value, numbers: dict[Value, int]) -> int:
         number = numbers[value] = len(self.tensors)
         self.tensors.append(self._tensor(value.type))
         return number
 
-    def _tensor(self, type: ValueType) -> Tensor:
+    def _tensor(self, type: ValueType) -> CostTensor:
         of_type = self.interned.of_type
         found = of_type.get(type)
         if found is None:
-            tensor = Tensor(type.shape, type.element, known_bytes(type.shape, type.element))
+            tensor = CostTensor(type.shape, type.element, known_bytes(type.shape, type.element))
             found = of_type[type] = self.interned.tensors.setdefault(tensor, tensor)
         return found
 
-    def read_op(self, node: Node, numbers: dict[Value, int], known: dict[Value, int]) -> Op:
+    def read_op(self, node: Op, numbers: dict[Value, int], known: dict[Value, int]) -> CostOp:
         """The description of an op.
 
         Args:
@@ -244,10 +242,10 @@ class CostReader:
             known: Values that are known to be a certain whole number.
         """
         operands = tuple([numbers[value] for value in node.operands])
-        regions: tuple[Block, ...] = ()
+        regions: tuple[CostBlock, ...] = ()
         rounds: int | None = None
         callee: int | None = None
-        traffic: Traffic | None = None
+        traffic: OpTraffic | None = None
         branch: int | None = None
         if node.name in _RUN_ONCE:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
@@ -263,34 +261,34 @@ class CostReader:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
         place: OpOrigin = NodePlace(node, self.name, self.compiler)
-        return Op(self.kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+        return CostOp(self.kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
-    def _note_results(self, node: Node, taken: NodeBlock, known: dict[Value, int]) -> None:
+    def _note_results(self, node: Op, taken: Block, known: dict[Value, int]) -> None:
         """Record the known numbers among the results of a conditional that always takes the same branch."""
         for result, returned in zip(node.results, taken.terminator.operands):
             number = self.trips.constant(returned, known)
             if number is not None:
                 known[result] = number
 
-    def _branch(self, node: Node, known: Mapping[Value, int]) -> int | None:
+    def _branch(self, node: Op, known: Mapping[Value, int]) -> int | None:
         """The branch that a conditional always takes; an index out of range takes the last one."""
         index = self.trips.constant(node.operands[0], known) if node.name == "stablehlo.case" else None
         last = len(node.regions) - 1
         return None if index is None else index if 0 <= index <= last else last
 
-    def _known_at(self, call: Node, known: Mapping[Value, int]) -> _Known:
+    def _known_at(self, call: Op, known: Mapping[Value, int]) -> _Known:
         if call.attrs["callee"] not in self.with_loops:
             return ()
         numbers = [self.trips.constant(operand, known) for operand in call.operands]
         return tuple((index, number) for index, number in enumerate(numbers) if number is not None)
 
-    def _traffic(self, node: Node) -> Traffic:
+    def _traffic(self, node: Op) -> OpTraffic:
         groups = self.traffic.groups(node)
         mesh = None if groups.mesh_name is None else self.traffic.mesh(groups.mesh_name)
         axes = None
         if groups.axes is not None and mesh is not None:
             axes = tuple((axis.name, axes_size((axis,), mesh)) for axis in groups.axes)
-        return Traffic(
+        return OpTraffic(
             self.traffic.kind(node),
             groups.mesh_name,
             axes,
@@ -300,7 +298,7 @@ class CostReader:
             self.traffic.sent_bytes(node),
         )
 
-    def kind(self, node: Node) -> Kind:
+    def kind(self, node: Op) -> CostKind:
         """The properties of an op that its cost depends on."""
         attributes = self._attributes(node)
         if attributes is None or node.regions or node.name in CONTEXT_FACTS:
@@ -313,7 +311,7 @@ class CostReader:
             found = of_node[key] = self._new_kind(node, attributes)
         return found
 
-    def _new_kind(self, node: Node, attributes: Hashable) -> Kind:
+    def _new_kind(self, node: Op, attributes: Hashable) -> CostKind:
         spec = self.specs.spec(node)
         operands = tuple([self._tensor(value.type) for value in node.operands])
         results = tuple([self._tensor(value.type) for value in node.results])
@@ -322,16 +320,16 @@ class CostReader:
         found = self.kinds.get(key)
         if found is None:
             facts = tuple(sorted({**dict(spec.attributes), **dict(extra)}.items()))
-            found = self.kinds[key] = Kind(node.name, operands, results, facts)
+            found = self.kinds[key] = CostKind(node.name, operands, results, facts)
         return found
 
-    def _attributes(self, node: Node) -> Hashable:
+    def _attributes(self, node: Op) -> Hashable:
         """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
         if node.name == CALL or is_collective(node):
             return None
         return tuple(node.attrs.items())
 
-    def _extra(self, node: Node) -> tuple[tuple[str, Hashable], ...]:
+    def _extra(self, node: Op) -> tuple[tuple[str, Hashable], ...]:
         names = _EXTRA.get(node.name, ())
         found: list[tuple[str, Hashable]] = [
             (name, self._decode(name, node.attrs[name])) for name in names if name in node.attrs
@@ -376,18 +374,18 @@ def _ragged_numbers(text: str) -> RaggedNumbers:
     return RaggedNumbers(dims.get("contracting", ()), dims.get("ragged", ()))
 
 
-def _body_names(node: Node) -> tuple[str, ...]:
+def _body_names(node: Op) -> tuple[str, ...]:
     """The names of the elementwise ops with which an op combines elements."""
     return tuple(
         op.name for region in node.regions for block in region.blocks for op in block if op.name in ELEMENTWISE
     )
 
 
-def input_of(main: Node, arg: Value) -> Input:
+def input_of(main: Op, arg: Value) -> CostInput:
     """The description of an argument of the main function."""
     attrs = arg_attrs(main, arg.index)
     alias = attrs.get(_ALIAS)
-    return Input(
+    return CostInput(
         argument_name(arg.location, arg.index),
         None if alias is None else int(getattr(alias, "value", alias)),
         alias is not None or _DONOR in attrs,
@@ -395,6 +393,6 @@ def input_of(main: Node, arg: Value) -> Input:
     )
 
 
-def output_name(main: Node, index: int, count: int) -> str:
+def output_name(main: Op, index: int, count: int) -> str:
     """The name of a result of the main function; `count` is the number of its results."""
     return result_name(result_attrs(main, index).get("jax.result_info"), index, count)

@@ -11,7 +11,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds
-from pyshardy.costing.program import Traffic
+from pyshardy.costing.program import OpTraffic
 from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.searching.autopartition.problem import Problem
 
@@ -66,7 +66,7 @@ class Prices:
 
     def collective(self, kind: str, axes: Any, group: int, held: Sequence[int], sent: int) -> float:
         problem = self.problem
-        traffic = Traffic(kind, problem.mesh_name, axes, group, held[0], held[1], sent)
+        traffic = OpTraffic(kind, problem.mesh_name, axes, group, held[0], held[1], sent)
         return collective_seconds(traffic, problem.topology, problem.collectives)
 
     def kernel(self, moved: float, flops: float, size: float) -> float:

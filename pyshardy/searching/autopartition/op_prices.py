@@ -12,7 +12,7 @@ from pyshardy.core.collectives import Collective, CollectiveKind, sent_by_device
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import collective_seconds, network_of
 from pyshardy.costing.kernels import Kernel
-from pyshardy.costing.program import Kind, Op, Tensor, Traffic
+from pyshardy.costing.program import CostKind, CostOp, CostTensor, OpTraffic
 from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.errors import ShardyError
 from pyshardy.propagation.program import OpKind
@@ -85,7 +85,7 @@ class StaticOp(NamedTuple):
 
     op: int
     kind: OpKind
-    cost: Kind
+    cost: CostKind
     number: int
     tensors: tuple[int, ...]
     operands: int
@@ -105,7 +105,7 @@ class OpPricer:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.mesh, self.topology = problem, problem.mesh, problem.topology
         self.meshes = problem.program.meshes
-        self._tensors: list[Tensor] = []
+        self._tensors: list[CostTensor] = []
         self._roofline = Roofline(self.topology.hardware, self._tensors)
         self._sends: dict[Hashable, Sent] = {}
 
@@ -229,7 +229,7 @@ class OpPricer:
             group = 2
         sent = sent_by_device(step.kind, int(held), int(after), group)
         names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes) or None
-        traffic = Traffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
+        traffic = OpTraffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
         return self._seconds(traffic)
 
     def _collective(self, kind: str, axes: Axes, held: float) -> Sent:
@@ -238,10 +238,10 @@ class OpPricer:
         sent = (2 if kind == "all_reduce" else 1) * (group - 1) * held / group
         names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes)
         return self._seconds(
-            Traffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
+            OpTraffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
         )
 
-    def _seconds(self, traffic: Traffic) -> Sent:
+    def _seconds(self, traffic: OpTraffic) -> Sent:
         seconds = collective_seconds(traffic, self.topology, self.problem.collectives)
         return Sent(seconds, network_of(traffic, self.topology), traffic.group_size)
 
@@ -256,18 +256,18 @@ class OpPricer:
             tuple(place for place in places if static.stored[place])
             for places in (range(count), range(count, len(held)))
         )
-        local = Kind(kind.name, tuple(held[:count]), tuple(held[count:]), kind.facts)
-        op = Op(local, tuple(range(count)), tuple(range(count, len(held))))
+        local = CostKind(kind.name, tuple(held[:count]), tuple(held[count:]), kind.facts)
+        op = CostOp(local, tuple(range(count)), tuple(range(count, len(held))))
         price = self._roofline.price(Kernel((op,), reads, writes, frozenset()))
         if price.bound is Bound.FLOOR and not writes:  # a part of the kernels that use it
             return price.bytes / self.topology.hardware.bytes_per_s(is_product=False)
         return price.seconds
 
-    def _shard(self, tensor: Tensor, sharding: TensorSharding | None) -> Tensor:
+    def _shard(self, tensor: CostTensor, sharding: TensorSharding | None) -> CostTensor:
         """The shard of a tensor, with padding."""
         if sharding is None or not tensor.shape:
             return tensor
         sizes = [
             -(-size // self.shards(dim.axes)) if dim.axes else size for size, dim in zip(tensor.shape, sharding.dims)
         ]
-        return Tensor(tuple(sizes), tensor.dtype, -(-tensor.bytes * prod(sizes) // max(1, tensor.elements)))
+        return CostTensor(tuple(sizes), tensor.dtype, -(-tensor.bytes * prod(sizes) // max(1, tensor.elements)))

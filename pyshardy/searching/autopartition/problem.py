@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.program import Kind
+from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.propagation.program import Program
 
@@ -83,7 +83,7 @@ class Problem:
     mesh: Mesh
     inputs: tuple[InputFact, ...]
     outputs: tuple[OutputFact, ...]
-    kinds: Sequence[Kind]
+    kinds: Sequence[CostKind]
     times: Sequence[int]
     bytes: Sequence[float]
     topology: Topology

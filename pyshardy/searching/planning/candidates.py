@@ -15,8 +15,7 @@ from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.least import least_seconds
-from pyshardy.costing.program import Op as CostOp
-from pyshardy.costing.program import Program
+from pyshardy.costing.program import CostOp, CostProgram
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.attributes import NO_ATTRS
@@ -125,7 +124,7 @@ class LayeredCandidates:
             program = self._program(inputs, outputs)
             return brief_estimate(program, self.topology, self.model, part_of=self._part_of), self._collectives(program)
 
-    def _collectives(self, program: Program) -> CollectiveCounts:
+    def _collectives(self, program: CostProgram) -> CollectiveCounts:
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for one in count_collectives(program):
             traffic, part = one.op.traffic, self._part_of(one.op)
@@ -136,7 +135,7 @@ class LayeredCandidates:
                 found[traffic.kind, axes] = count + times, bytes + times * traffic.sent_bytes
         return found
 
-    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Program:
+    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
         """The program of one device, with as few layers as the short version."""
         given = [
             (kind, self._places[kind][place], sharding)

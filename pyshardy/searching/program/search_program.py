@@ -7,7 +7,7 @@ from functools import partial
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.program import Kind
+from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import CostReader
@@ -106,10 +106,10 @@ def build_problem(
     )
 
 
-def _kinds(root: Op, index: ProgramIndex) -> list[Kind]:
+def _kinds(root: Op, index: ProgramIndex) -> list[CostKind]:
     """What the cost of each op depends on."""
     reader = CostReader(root, module_meshes(root), "")
-    return [Kind(op.name, (), ()) if op.name == "func.func" else reader.kind(op) for op in index.ops]
+    return [CostKind(op.name, (), ()) if op.name == "func.func" else reader.kind(op) for op in index.ops]
 
 
 def _places(root: Op, index: ProgramIndex) -> dict[Hashable, int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pyshardy
-from pyshardy.costing.program import Program
+from pyshardy.costing.program import CostProgram
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.shardings import module_meshes
 
 
-def described(text: str) -> Program:
+def described(text: str) -> CostProgram:
     """The description of a program of one device."""
     root = pyshardy.load(text).copy_root()
     return cost_program(root, module_meshes(root))

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 import pyshardy
 from pyshardy.costing.arguments import argument_categories, argument_category
 from pyshardy.costing.flatten import flatten
-from pyshardy.costing.program import Input
+from pyshardy.costing.program import CostInput
 
 from .build import described
 
@@ -150,7 +150,7 @@ def test_what_is_replaced_is_not_written_in_part(update: str, category: str) -> 
           : (tensor<8x8xf32>, {update}, tensor<i32>, tensor<i32>) -> tensor<8x8xf32>
       return %0 : tensor<8x8xf32>
     }}"""
-    assert argument_categories([Input("x")] * 3, flatten(described(text))) == [category, *["other arguments"] * 2]
+    assert argument_categories([CostInput("x")] * 3, flatten(described(text))) == [category, *["other arguments"] * 2]
 
 
 @pytest.mark.parametrize("take", ["%0, %a", "%a, %0"])
@@ -164,7 +164,7 @@ def test_branches_join(take: str) -> None:
       }}) : (tensor<i32>) -> tensor<8xf32>
       return %1 : tensor<8xf32>
     }}"""
-    assert argument_categories([Input("x")] * 3, flatten(described(text)))[0] == "cache"
+    assert argument_categories([CostInput("x")] * 3, flatten(described(text)))[0] == "cache"
 
 
 @pytest.mark.parametrize(

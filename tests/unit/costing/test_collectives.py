@@ -8,7 +8,7 @@ import pytest
 
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
-from pyshardy.costing.program import Traffic
+from pyshardy.costing.program import OpTraffic
 from pyshardy.costing.topology import Topology, make_topology
 
 MIB = 2**20
@@ -21,10 +21,10 @@ ALL_REDUCE = {  # microseconds by size in MiB; stas00/ml-engineering 744d01e18b7
 TPU_ALL_GATHER = {2: 48.7, 32: 155 * 1.0, 128: 576.0, 512: 2252.0}
 
 
-def traffic(kind: str, devices: int, size: int, sent: int = 1) -> Traffic:
+def traffic(kind: str, devices: int, size: int, sent: int = 1) -> OpTraffic:
     before = size // devices if kind == "all_gather" else size
     after = size // devices if kind == "reduce_scatter" else size
-    return Traffic(kind, "mesh", (("x", devices),), devices, before, after, sent)
+    return OpTraffic(kind, "mesh", (("x", devices),), devices, before, after, sent)
 
 
 def seconds(chip: str, kind: str, devices: int, size: int, model: str = "formula") -> float:
@@ -100,7 +100,7 @@ def test_alone_or_with_nothing_to_send_there_is_nothing_to_wait_for() -> None:
     topology: Topology = make_topology(find_hardware("h100"), (("x", 8),))
     for model in CollectiveModel:
         assert collective_seconds(traffic("all_gather", 8, MIB, sent=0), topology, model) == 0
-        assert collective_seconds(Traffic("all_reduce", "m", (("x", 1),), 1, 8, 8, 1), topology, model) == 0
+        assert collective_seconds(OpTraffic("all_reduce", "m", (("x", 1),), 1, 8, 8, 1), topology, model) == 0
 
 
 def test_the_form_of_xla_counts_rounds() -> None:

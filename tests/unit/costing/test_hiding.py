@@ -11,7 +11,7 @@ from pyshardy.costing.flat import Flat, FlatBlock
 from pyshardy.costing.hiding import Hidden, hidden
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.memory import Planner
-from pyshardy.costing.program import Kind, Op, Tensor, Traffic
+from pyshardy.costing.program import CostKind, CostOp, CostTensor, OpTraffic
 from pyshardy.rules.dimension_numbers import DotNumbers
 
 PRODUCT, SUM, ADD, SCATTER, GATHER = "dot_general", "reduce", "add", "reduce_scatter", "all_gather"
@@ -19,11 +19,11 @@ COLLECTIVES = (SCATTER, GATHER)
 
 
 def kernel(name: str, reads: Sequence[int], writes: int) -> Kernel:
-    tensor = Tensor((64, 64), "f32", 64 * 64 * 4)
+    tensor = CostTensor((64, 64), "f32", 64 * 64 * 4)
     facts = (("dot_dimension_numbers", DotNumbers((), (), (1,), (0,))),) if name == PRODUCT else ()
-    kind = Kind(f"stablehlo.{name}", (tensor,) * len(reads), (tensor,), facts)
-    traffic = Traffic(name, None, None, 2, 8, 8, 8) if name in COLLECTIVES else None
-    return Kernel((Op(kind, tuple(reads), (writes,), traffic=traffic),), tuple(reads), (writes,), frozenset())
+    kind = CostKind(f"stablehlo.{name}", (tensor,) * len(reads), (tensor,), facts)
+    traffic = OpTraffic(name, None, None, 2, 8, 8, 8) if name in COLLECTIVES else None
+    return Kernel((CostOp(kind, tuple(reads), (writes,), traffic=traffic),), tuple(reads), (writes,), frozenset())
 
 
 LAYERS = [
@@ -101,7 +101,7 @@ def test_the_check_of_the_order_can_fail() -> None:
 
 
 def test_late_gradients_need_memory() -> None:
-    tensors = [Tensor((64, 64), "f32", 64 * 64 * 4)] * 20
+    tensors = [CostTensor((64, 64), "f32", 64 * 64 * 4)] * 20
     block = Kernels((0, 1, 2), tuple(LAYERS), (16, 17, 18))
     flat = Flat(tensors, FlatBlock((0, 1, 2), (), ()), frozenset(), frozenset())
     peaks = [

@@ -10,7 +10,7 @@ from jax.sharding import PartitionSpec as P
 
 import pyshardy
 from pyshardy.costing.host_memory import TO_HOST
-from pyshardy.costing.program import walk
+from pyshardy.costing.program import walk_ops
 
 from .build import described
 
@@ -102,5 +102,5 @@ def test_compilers_names_are_known_too() -> None:
 
 
 def test_moves_are_marked_in_the_program() -> None:
-    marked = [op.kind.fact("placement") for op in walk(described(MOVED).body)]
+    marked = [op.kind.fact("placement") for op in walk_ops(described(MOVED).body)]
     assert marked == ["device", None, "host"] and TO_HOST == "copy_to_host"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.costing.moved_sums import with_moved_sums
-from pyshardy.costing.program import Program, walk
+from pyshardy.costing.program import CostProgram, walk_ops
 
 from .build import FIVE_ROUNDS, described
 
@@ -29,10 +29,10 @@ func.func @main(%x: tensor<64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {{
 }}"""
 
 
-def places(program: Program) -> list[str]:
+def places(program: CostProgram) -> list[str]:
     """Where sums over devices are: in a loop, or in the main function."""
     outside = [op for op in program.body.ops if op.traffic is not None]
-    inside = [op for op in walk(program.body) if op.traffic is not None and op not in outside]
+    inside = [op for op in walk_ops(program.body) if op.traffic is not None and op not in outside]
     return ["loop"] * len(inside) + ["after"] * len(outside)
 
 
@@ -44,10 +44,10 @@ def test_a_sum_that_is_only_added_up_follows_the_loop() -> None:
     assert total.operands == (loop.results[1],) and total.results == found.body.results
     (addition,) = (
         op
-        for op in walk(loop.regions[1])
+        for op in walk_ops(loop.regions[1])
         if op.kind.name == "stablehlo.add" and op.results[0] in loop.regions[1].results[1:]
     )
-    (made,) = (op for op in walk(loop.regions[1]) if op.kind.name == "stablehlo.tanh")
+    (made,) = (op for op in walk_ops(loop.regions[1]) if op.kind.name == "stablehlo.tanh")
     assert made.results[0] in addition.operands
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyshardy.costing.narrowing import with_narrow_collectives
-from pyshardy.costing.program import Op, Program, walk
+from pyshardy.costing.program import CostOp, CostProgram, walk_ops
 
 from .build import described
 
@@ -16,19 +16,19 @@ NARROW = "%n = stablehlo.convert %g : (tensor<16x4xf32>) -> tensor<16x4xbf16>\n"
 WIDE = "%w = stablehlo.convert %x : (tensor<8x4xbf16>) -> tensor<8x4xf32>\n"
 
 
-def program(body: str, operand: str, results: str, types: str) -> Program:
+def program(body: str, operand: str, results: str, types: str) -> CostProgram:
     return described(f"func.func @main(%x: {operand}) -> ({types}) {{ {body} return {results} : {types} }}")
 
 
-def collective(given: Program) -> Op:
-    (found,) = (op for op in walk(given.body) if op.traffic is not None)
+def collective(given: CostProgram) -> CostOp:
+    (found,) = (op for op in walk_ops(given.body) if op.traffic is not None)
     return found
 
 
-def assert_consistent(given: Program) -> None:
+def assert_consistent(given: CostProgram) -> None:
     """Every value is made before it is read, and has the type that its op says."""
     made = set(given.body.arguments)
-    for op in walk(given.body):
+    for op in walk_ops(given.body):
         assert made.issuperset(op.operands), "a value is read before it is made"
         assert [given.tensors[value] for value in op.operands] == [*op.kind.operands], "an operand has another type"
         assert [given.tensors[value] for value in op.results] == [*op.kind.results], "a result has another type"
@@ -67,7 +67,7 @@ BEFORE = """%s = stablehlo.reshape %w : (tensor<8x4xf32>) -> tensor<4x8xf32>
         "read elsewhere",
     ],
 )
-def test_the_narrower_type_moves(given: Program) -> None:
+def test_the_narrower_type_moves(given: CostProgram) -> None:
     before, found = collective(given).traffic, with_narrow_collectives(given)
     assert_consistent(found)
     op, after = collective(found), collective(found).traffic
@@ -109,7 +109,7 @@ def test_the_narrower_type_moves(given: Program) -> None:
     ],
     ids=["something else reads the wide result", "it is narrow already", "a sum, which would round"],
 )
-def test_others_stay(given: Program) -> None:
+def test_others_stay(given: CostProgram) -> None:
     assert with_narrow_collectives(given) is given
 
 
@@ -117,4 +117,4 @@ def test_the_check_can_fail() -> None:
     given = program(GATHER.format(operand="%x", dtype="f32") + NARROW, "tensor<8x4xf32>", "%n", "tensor<16x4xbf16>")
     found = with_narrow_collectives(given)
     with pytest.raises(AssertionError, match="another type"):
-        assert_consistent(Program(given.tensors, found.functions, found.main, found.inputs, found.outputs))
+        assert_consistent(CostProgram(given.tensors, found.functions, found.main, found.inputs, found.outputs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.partial_sums import with_added_partial_sums
-from pyshardy.costing.program import Program, walk
+from pyshardy.costing.program import CostProgram, walk_ops
 
 from .build import described
 
@@ -20,7 +20,7 @@ def all_reduce(result: str, operand: str, groups: str = "[[0, 1]]") -> str:
     """
 
 
-def program(body: str, results: str) -> Program:
+def program(body: str, results: str) -> CostProgram:
     types = ", ".join([TYPE] * len(results.split(", ")))
     arguments = f"%x: {TYPE}, %y: {TYPE}, %z: {TYPE}"
     return described(f"func.func @main({arguments}) -> ({types}) {{ {body} return {results} : {types} }}")
@@ -33,7 +33,7 @@ def test_a_sum_of_three_all_reduces_is_one() -> None:
     found = with_added_partial_sums(given)
     assert (len(count_collectives(given)), len(count_collectives(found))) == (3, 1)
     made = set(found.body.arguments)
-    for op in walk(found.body):
+    for op in walk_ops(found.body):
         assert made.issuperset(op.operands), "an op reads what is not computed yet"
         made.update(op.results)
     assert made.issuperset(found.body.results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.costing.program import Program, walk
+from pyshardy.costing.program import CostProgram, walk_ops
 from pyshardy.costing.reduce_scatters import with_reduce_scatters
 
 from .build import described
@@ -22,7 +22,7 @@ SLICE = f"""%b = stablehlo.dynamic_slice %a, %i, %zero, sizes = [32, 64]
 """
 
 
-def program(body: str, results: str = "%b", types: str = PART) -> Program:
+def program(body: str, results: str = "%b", types: str = PART) -> CostProgram:
     return described(
         f"func.func @main(%x: {TYPE}, %i: tensor<i32>) -> ({types}) {{ {body} return {results} : {types} }}"
     )
@@ -30,14 +30,14 @@ def program(body: str, results: str = "%b", types: str = PART) -> Program:
 
 def test_the_slice_of_a_sum_is_scattered() -> None:
     found = with_reduce_scatters(program(SUM + SLICE))
-    (scatter,) = (op for op in walk(found.body) if op.traffic is not None)
+    (scatter,) = (op for op in walk_ops(found.body) if op.traffic is not None)
     assert scatter.kind.name == "stablehlo.reduce_scatter" and scatter.results == found.body.results
     assert scatter.operands == found.body.arguments[:1]
     assert scatter.traffic is not None and scatter.traffic.kind == "reduce_scatter"
     whole = 64 * 64 * 4
     assert (scatter.traffic.bytes_before, scatter.traffic.bytes_after) == (whole, whole // 2)
     assert scatter.traffic.sent_bytes == whole // 2  # half of what the all-reduce sends
-    assert not any(op.kind.name == "stablehlo.dynamic_slice" for op in walk(found.body))
+    assert not any(op.kind.name == "stablehlo.dynamic_slice" for op in walk_ops(found.body))
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_the_slice_of_a_sum_is_scattered() -> None:
     ],
     ids=["others read the sum", "the same slice on all devices", "a smaller slice"],
 )
-def test_other_sums_stay(given: Program) -> None:
+def test_other_sums_stay(given: CostProgram) -> None:
     assert with_reduce_scatters(given) is given

@@ -14,7 +14,7 @@ from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.launches import launches_of
-from pyshardy.costing.program import Kind, Op, Tensor, Traffic
+from pyshardy.costing.program import CostKind, CostOp, CostTensor, OpTraffic
 from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.costing.schedule import COMPUTE, Scheduler, Task, makespan
 from pyshardy.costing.topology import make_topology
@@ -27,9 +27,9 @@ NO_FLOOR = dataclasses.replace(H100, kernel_floor_s=0.0)
 
 def chain(*reads: tuple[int, ...]) -> list[Kernel]:
     """Kernels that make the values 0, 1, ... and read others."""
-    tensor = Tensor((4,), "f32", 16)
-    kinds = [Kind("stablehlo.custom_call", (tensor,) * len(values), (tensor,)) for values in reads]
-    ops = [Op(kind, values, (index,)) for index, (kind, values) in enumerate(zip(kinds, reads))]
+    tensor = CostTensor((4,), "f32", 16)
+    kinds = [CostKind("stablehlo.custom_call", (tensor,) * len(values), (tensor,)) for values in reads]
+    ops = [CostOp(kind, values, (index,)) for index, (kind, values) in enumerate(zip(kinds, reads))]
     return [Kernel((op,), op.operands, op.results, frozenset()) for op in ops]
 
 
@@ -129,7 +129,7 @@ def test_an_estimate_says_what_it_is() -> None:
     program = described(REDUCE)
     assert program.mesh_axes == (("x", 8),)
     (counted,) = count_collectives(program)
-    assert counted.op.traffic == Traffic("all_reduce", "mesh", (("x", 8),), 8, 4096, 4096, 7168)
+    assert counted.op.traffic == OpTraffic("all_reduce", "mesh", (("x", 8),), 8, 4096, 4096, 7168)
     found = estimate(launches_of(program, make_topology(H100, program.mesh_axes)))
     assert found.step_seconds == found.exposed_seconds == found.communication_seconds > 0
     assert "formula model" in found.assumption

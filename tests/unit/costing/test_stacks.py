@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.costing.program import Program, walk
+from pyshardy.costing.program import CostProgram, walk_ops
 from pyshardy.costing.stacks import with_whole_stacks
 
 from .build import described
@@ -24,8 +24,8 @@ func.func @main(%w: tensor<1x64x32xf32>, %i: tensor<i32>) -> tensor<1x64x32xf32>
 }}"""
 
 
-def collectives(program: Program) -> list[tuple[str, int, int]]:
-    found = [op.traffic for op in walk(program.body) if op.traffic is not None]
+def collectives(program: CostProgram) -> list[tuple[str, int, int]]:
+    found = [op.traffic for op in walk_ops(program.body) if op.traffic is not None]
     return [(one.kind, one.bytes_after, one.sent_bytes) for one in found]
 
 
@@ -35,7 +35,7 @@ def test_the_whole_stack_is_gathered_and_a_slice_taken() -> None:
     assert [kind for kind, _, _ in collectives(given)] == ["all_to_all", "all_gather"]
     found = with_whole_stacks(given)
     assert collectives(found) == [("all_gather", 8 * layer, 7 * layer)]
-    gather, taken = [op for op in walk(found.body) if op.kind.name != "stablehlo.constant"]
+    gather, taken = [op for op in walk_ops(found.body) if op.kind.name != "stablehlo.constant"]
     assert [tensor.shape for tensor in gather.kind.results] == [(8, 64, 32)]
     assert taken.kind.operands[0].shape == (8, 64, 32) and taken.kind.results[0].shape == (1, 64, 32)
     assert found.tensors[gather.results[0]].bytes == 8 * layer

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyshardy
-from pyshardy.costing.program import Kind, Tensor
+from pyshardy.costing.program import CostKind, CostTensor
 from pyshardy.costing.work import CustomCall, Work, custom_call_of, work_of
 from pyshardy.ir.cost_program import cost_program
 
@@ -54,20 +54,20 @@ def test_flops_are_those_of_xla(name: str) -> None:
 
 
 def test_transcendentals_are_counted_apart() -> None:
-    x = Tensor((4, 8), "f32", 128)
-    assert work_of(Kind("stablehlo.tanh", (x,), (x,))) == Work(transcendentals=32.0)
+    x = CostTensor((4, 8), "f32", 128)
+    assert work_of(CostKind("stablehlo.tanh", (x,), (x,))) == Work(transcendentals=32.0)
 
 
 def test_what_is_not_known_is_said_to_be() -> None:
-    x = Tensor((4, 8), "f32", 128)
-    found = work_of(Kind("stablehlo.custom_call", (x,), (x,), (("call_target_name", "mystery"),)))
+    x = CostTensor((4, 8), "f32", 128)
+    found = work_of(CostKind("stablehlo.custom_call", (x,), (x,), (("call_target_name", "mystery"),)))
     assert not found.is_known and found.flops == 0
 
 
-def kernel(name: str, *shapes: tuple[int, ...], target: str = "tpu_custom_call", cost: object = None) -> Kind:
-    tensors = tuple(Tensor(shape, "bf16", 2 * prod(shape)) for shape in shapes)
+def kernel(name: str, *shapes: tuple[int, ...], target: str = "tpu_custom_call", cost: object = None) -> CostKind:
+    tensors = tuple(CostTensor(shape, "bf16", 2 * prod(shape)) for shape in shapes)
     facts = [("call_target_name", target), ("kernel_name", name), *([("kernel_cost", cost)] if cost else [])]
-    return Kind("stablehlo.custom_call", tensors, tensors[:1], tuple(facts))  # type: ignore[arg-type]
+    return CostKind("stablehlo.custom_call", tensors, tensors[:1], tuple(facts))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_kernels_of_attention_by_their_shapes(name: str, target: str, products: 
 
 
 def test_tables_of_blocks_come_before_the_queries() -> None:
-    query, keys = Tensor((8, 16, 4), "bf16", 1024), Tensor((2, 32, 4), "bf16", 512)
-    table = Tensor((8, 2, 2), "i8", 32)
+    query, keys = CostTensor((8, 16, 4), "bf16", 1024), CostTensor((2, 32, 4), "bf16", 512)
+    table = CostTensor((8, 2, 2), "i8", 32)
     facts = (("call_target_name", "tpu_custom_call"), ("kernel_name", "splash_mha_fwd_residuals"))
-    found = work_of(Kind("stablehlo.custom_call", (table, table, query, keys, keys), (query,), facts))
+    found = work_of(CostKind("stablehlo.custom_call", (table, table, query, keys, keys), (query,), facts))
     assert found.flops == 2 * 2.0 * 8 * 16 * 32 * 4
 
 
 def test_a_causal_mask_halves_the_products() -> None:
     shapes = (2, 16, 8, 4), (2, 32, 8, 4), (2, 32, 8, 4)
     whole = kernel("", *shapes, target="__cudnn$fmhaSoftmax")
-    half = Kind(whole.name, whole.operands, whole.results, (*whole.facts, ("kernel_causal", True)))
+    half = CostKind(whole.name, whole.operands, whole.results, (*whole.facts, ("kernel_causal", True)))
     assert work_of(half).flops == work_of(whole).flops / 2 > 0
 
 
@@ -107,8 +107,8 @@ def test_what_an_author_states_comes_first() -> None:
 
 
 def test_calls_that_compute_nothing_are_not_listed() -> None:
-    mark = Kind("stablehlo.custom_call", (), (), (("call_target_name", "Sharding"),))
-    assert custom_call_of(mark) is None and custom_call_of(Kind("stablehlo.add", (), ())) is None
+    mark = CostKind("stablehlo.custom_call", (), (), (("call_target_name", "Sharding"),))
+    assert custom_call_of(mark) is None and custom_call_of(CostKind("stablehlo.add", (), ())) is None
     assert custom_call_of(kernel("mine", (8,))) == CustomCall("mine", "tpu_custom_call", None)
 
 
@@ -143,5 +143,5 @@ def test_the_largest_elements_are_found_by_reading_all(find) -> None:
 
 
 def test_a_ragged_product_without_dimensions_has_no_price() -> None:
-    x = Tensor((4, 4), "f32", 64)
-    assert not work_of(Kind("mhlo.ragged_dot", (x, x, Tensor((2,), "i32", 8)), (x,))).is_known
+    x = CostTensor((4, 4), "f32", 64)
+    assert not work_of(CostKind("mhlo.ragged_dot", (x, x, CostTensor((2,), "i32", 8)), (x,))).is_known
