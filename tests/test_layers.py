@@ -27,7 +27,7 @@ PURE = (
 """Where there is no MLIR and no JAX."""
 STANDARD_LIBRARY_ONLY = ("errors.py", "core/", "rules/", "source/", "propagation/", "ir/bytecode/")
 """Where there is nothing but the standard library."""
-MOST_ROOMS, MOST_FLOORS = 22, 13
+MOST_ROOMS, MOST_FLOORS, MOST_LINES = 22, 13, 450
 MAY_IMPORT_JAX = (
     "frontend/from_jax.py",
     "frontend/jax_",
@@ -131,6 +131,7 @@ def test_the_house_is_small_enough_to_see_through() -> None:
     assert len(rooms) <= MOST_ROOMS
     floors = {RANKS[room.removesuffix(".py")] for room in rooms}
     assert len(floors) <= MOST_FLOORS
+    assert [str(path) for path in FILES if (ROOT / path).read_text().count("\n") > MOST_LINES] == []
 
 
 def imported_files(path: Path, source: str, files: Mapping[str, Path]) -> set[str]:

@@ -15,7 +15,7 @@ from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_jax import JaxSignature, load_function
 from pyshardy.frontend.jax_calls import inputs_of_call, result_of_call
-from pyshardy.frontend.jax_lower import is_argument
+from pyshardy.frontend.jax_leaves import is_argument
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions

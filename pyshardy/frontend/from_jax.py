@@ -17,11 +17,10 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
 from pyshardy.frontend.annotated import MeshAxes
 from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.frontend.jax_leaves import is_array, is_filtered
 from pyshardy.frontend.jax_lower import (
     Target,
     has_own_shardings,
-    is_array,
-    is_filtered,
     lower,
     lower_traced,
     make_target,

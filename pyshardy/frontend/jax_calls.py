@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from pyshardy.core.jax_values import Tree
 from pyshardy.frontend.from_jax import JaxSignature
-from pyshardy.frontend.jax_lower import filtered, is_argument, is_array, is_static
+from pyshardy.frontend.jax_leaves import filtered, is_argument, is_array, is_static
 from pyshardy.frontend.jax_private import key_name
 
 

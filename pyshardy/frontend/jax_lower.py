@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import jax
-import numpy as np
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from pyshardy.core import mesh as core
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import PartitionSpec as Spec
 from pyshardy.errors import UsageError
+from pyshardy.frontend.jax_leaves import (
+    filtered,
+    has_static,
+    is_argument,
+    is_filtered,
+    is_sharding,
+    taking_static,
+    unfiltered,
+)
 from pyshardy.frontend.jax_private import stand_in_mesh
 from pyshardy.frontend.jax_shardings import abstract_mesh
 
 _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _ALIASES = {"gpu": "cuda"}
-_SCALARS = (bool, int, float, complex, np.generic)
 
 
 @dataclass(frozen=True)
@@ -125,11 +131,6 @@ def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
     return None if current.empty or not jax.sharding.get_mesh().empty else current
 
 
-def is_sharding(leaf: Any) -> bool:
-    """Whether this is a leaf of a tree of shardings."""
-    return leaf is None or isinstance(leaf, (jax.sharding.Sharding, PartitionSpec, TensorSharding, Spec))
-
-
 def lower(
     function: Any,
     args: Sequence[Any],
@@ -202,7 +203,7 @@ def _lower(
 ) -> Any:
     given = {**shardings, **options}
     if is_filtered(function):
-        function, args, kwargs, options = _unfiltered(function, args, kwargs, options)
+        function, args, kwargs, options = unfiltered(function, args, kwargs, options)
         given = {**shardings, **options}
     elif hasattr(function, "lower"):
         if given:
@@ -218,7 +219,7 @@ def _lower(
     else:
         fixed = _fixed_positions(options, len(args))
         args = [arg if index in fixed else filtered(arg, is_argument) for index, arg in enumerate(args)]
-        function = _taking_static(function) if _has_static(args) else function
+        function = taking_static(function) if has_static(args) else function
     args, kwargs = (_on_target(tree, target) for tree in (tuple(args), dict(kwargs)))
     named = _named(given, target)
     args = _typed(tuple(args), named.get("in_shardings"), target)
@@ -373,96 +374,6 @@ def _typed(args: tuple[Any, ...], in_shardings: Any, target: Target) -> tuple[An
 
 
 # Leaves of arguments that are not arrays
-
-
-@jax.tree_util.register_pytree_node_class
-class StaticLeaf:
-    """A leaf of an argument that is not an array, such as an activation function. It is part of the tree structure.
-
-    Args:
-        value: The leaf.
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StaticLeaf) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def tree_flatten(self) -> tuple[tuple[()], StaticLeaf]:
-        """No children."""
-        return (), self
-
-    @classmethod
-    def tree_unflatten(cls, found: StaticLeaf, _: Any) -> StaticLeaf:
-        """The same leaf."""
-        return found
-
-
-def is_static(node: Any) -> bool:
-    """Whether this is a leaf that is not an array."""
-    return isinstance(node, StaticLeaf)
-
-
-def is_array(leaf: Any) -> bool:
-    """Whether a leaf is an array or a shape."""
-    return hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-
-
-def is_argument(leaf: Any) -> bool:
-    """Whether JAX accepts a leaf as an argument that is not static."""
-    return is_array(leaf) or isinstance(leaf, _SCALARS) or hasattr(leaf, "__jax_array__")
-
-
-def filtered(tree: Any, keeps: Callable[[Any], bool]) -> Any:
-    """A tree in which other leaves are `StaticLeaf`."""
-    return jax.tree.map(lambda leaf: leaf if keeps(leaf) else StaticLeaf(leaf), tree)
-
-
-def _has_static(tree: Any) -> bool:
-    return any(map(is_static, jax.tree.leaves(tree, is_leaf=is_static)))
-
-
-def _taking_static(function: Callable[..., Any], keeps: Callable[[Any], bool] = is_argument) -> Callable[..., Any]:
-    """The function for arguments with `StaticLeaf` leaves; its results may have such leaves too.
-
-    Args:
-        function: The function.
-        keeps: Whether a leaf of the results is not static.
-    """
-
-    @wraps(function, updated=())
-    def taking(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = jax.tree.map(
-            lambda node: node.value if is_static(node) else node, (args, kwargs), is_leaf=is_static
-        )
-        return filtered(function(*args, **kwargs), keeps)
-
-    return taking
-
-
-def is_filtered(function: Any) -> bool:
-    """Whether this is a function of `equinox.filter_jit`, for which every leaf that is not an array is static."""
-    return (
-        type(function).__module__.startswith("equinox.")
-        and hasattr(function, "__wrapped__")
-        and hasattr(function, "lower")
-    )
-
-
-def _unfiltered(
-    function: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[Callable[..., Any], Sequence[Any], Mapping[str, Any], Mapping[str, Any]]:
-    """The function inside `equinox.filter_jit`, with arguments and options for `jax.jit`."""
-    first, rest = (getattr(function, f"donate_{which}", False) for which in ("first", "rest"))
-    donated = tuple(index for index in range(len(args)) if (rest if index else first))
-    if donated and "donate_argnums" not in options:
-        options = {**options, "donate_argnums": donated}
-    args, kwargs = filtered((tuple(args), dict(kwargs)), is_array)
-    return _taking_static(function.__wrapped__, is_array), args, kwargs, options
 
 
 def _fixed_positions(options: Mapping[str, Any], count: int) -> set[int]:

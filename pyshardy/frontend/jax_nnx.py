@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from pyshardy.core.jax_values import Tree
-from pyshardy.frontend.jax_lower import is_array, is_sharding
+from pyshardy.frontend.jax_leaves import is_array, is_sharding
 
 
 def is_nnx_jitted(function: Any) -> bool:

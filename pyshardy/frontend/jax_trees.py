@@ -13,7 +13,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.frontend.interface import InterfaceTensor
-from pyshardy.frontend.jax_lower import is_static
+from pyshardy.frontend.jax_leaves import is_static
 from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes
 
 Convert = Callable[[InterfaceTensor, int | None], Any]

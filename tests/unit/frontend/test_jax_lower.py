@@ -20,7 +20,7 @@ from programs import PROGRAMS
 from programs.base import Program
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
-from pyshardy.frontend.jax_lower import is_static
+from pyshardy.frontend.jax_leaves import is_static
 from pyshardy.frontend.jax_private import (
     StandInDevice,
     ad,
