@@ -160,7 +160,7 @@ def test_long_sequences_are_split_between_the_layers() -> None:
 
     In the plan the new weights come back as the old ones; as it was given, they come back as propagation likes.
     """
-    module = megatron(MESH, blocks.layers(width=4096, batch=2, length=2048))
+    module = megatron(MESH, blocks.layers(width=4096, batch=2, length=4096))
     plan = pyshardy.search(module, hardware="v5e", budget_s=300, candidates=30)
     given = next(row for row in plan.summary.rows if row.name == "as it was given")
     specs = {one.name: one.spec for one in plan.constraints}

@@ -78,10 +78,10 @@ def test_an_op_that_reshards() -> None:
 
 
 def test_a_larger_batch() -> None:
-    found = compared(batch=64)
+    found = compared(batch=1024)
     assert not found
     (change,) = [change for change in found.changes if change.kind == "input"]
-    assert (change.name, change.after) == ("x", ("f32[64, 64] P('data') (annotated)",))
+    assert (change.name, change.after) == ("x", ("f32[1024, 64] P('data') (annotated)",))
     totals = {total.name: total for total in found.totals}
     for name in ("sent in collectives", "peak memory (estimated)", "  activations"):
         assert totals[name].after > totals[name].before
@@ -111,7 +111,8 @@ def test_a_changed_input_spec() -> None:
 
 
 def test_dropped_donation() -> None:
-    found = compared(donates=False)
+    large = replace(BEFORE, batch=256)  # where the peak is not in the sums of gradients, whose memory results may have
+    found = pyshardy.check(lowered(replace(large, donates=False)), pyshardy.lock(lowered(large)))
     assert not found and found.other_peak
     assert {change.kind for change in found.changes} == {"input"}
     said = "its memory is no longer handed on to a result (donate_argnums of jax.jit)"
