@@ -107,14 +107,7 @@ class Why:
             one is None or one.rank == rank for one in (final, subject.sharding(value))
         )
         dims = [self._dim(holder, dim, final) for dim in range(rank if has_dims else 0)]
-        return ValueStory(self._title(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims))
-
-    def _title(self, value: int) -> str:
-        """A value in words, with the outputs that it is returned as."""
-        names = self.subject.names
-        results = [result for source, result in self.subject.program.main_results if source == value]
-        outputs = " and ".join(f"`{names[result]}`" for result in results if result in names)
-        return self.names.value(value) + (f", returned as {outputs}" if outputs and value not in names else "")
+        return ValueStory(self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims))
 
     def _dim(self, value: int, dim: int, final: TensorSharding | None) -> DimensionStory:
         subject = self.subject

@@ -63,7 +63,7 @@ def test_a_line_of_the_user_and_the_line_in_a_library_that_it_calls() -> None:
 
 DOT = "the result of `dot_general` in `mlp` at model.py:41"
 TANH = "the result of `tanh` in `act` at model.py:42"
-ADD = "the result of `add` at model.py:42, returned as `result['y']`"
+ADD = "the result of `add` at model.py:42"
 
 
 @pytest.mark.parametrize(
