@@ -15,7 +15,8 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
-from pyshardy.results.hints.code import CodeEdit, left_out_constraints, shard_maps, wider_constraints
+from pyshardy.results.hints.code import CodeEdit, shard_maps
+from pyshardy.results.hints.constraints import left_out_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,16 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.traffic import collectives_of, traffic_by_compiler
-from pyshardy.passes.base import Pass
 from pyshardy.passes.exporting.remove_propagation_debug_info import has_debug_info
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
-from pyshardy.passes.pipeline import Hook, run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.excess import Excess, excesses
 from pyshardy.report.partition_summary import PartitionSummary
 from pyshardy.report.printing import DEFAULTS, TableOptions
 from pyshardy.report.tables import partition_tables
-from pyshardy.results.completed_sums import leave_sums_to_passes
 from pyshardy.results.dumps import write_index
+from pyshardy.results.partitioning import partition_in_place
 from pyshardy.results.program_result import PerDevice
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import ShardedProgram, shard
@@ -280,39 +278,6 @@ def _partitioned_by_passes(
     return Partition(module, sharded, messages, watch.stages, watch.passes, options, interface, propagation)
 
 
-def partition_in_place(
-    module: Module,
-    root: Op,
-    meshes: Mapping[str, Mesh],
-    ending: Sequence[Pass],
-    completes_sums: bool = False,
-    diagnostics: Diagnostics | None = None,
-    after_pass: Hook | None = None,
-) -> None:
-    """Partition nodes with final shardings.
-
-    Args:
-        module: The module that the nodes come from.
-        root: The nodes.
-        meshes: The meshes in use.
-        ending: The passes, from `partition_ending`.
-        completes_sums: Whether the program has collectives that complete sums; they are marked.
-        diagnostics: Where warnings go.
-        after_pass: Called after every pass.
-
-    Raises:
-        PassError: The program cannot be partitioned; the error names the op.
-    """
-    _put_first(root, meshes)
-    if completes_sums:
-        leave_sums_to_passes(root)
-    if getattr(module.origin, "inspections", None):
-        from pyshardy.runtime.inspections import drop_answered
-
-        drop_answered(root, module.origin)
-    run_on_root(module, root, [*_user_partitioners(module), *ending], diagnostics, after_pass)
-
-
 def _partitioned_by_compiler(
     sharded: ShardedProgram, options: PartitionOptions, _root: Op | None, propagation: Propagation | None
 ) -> Partition:
@@ -330,20 +295,6 @@ def _partitioned_by_compiler(
     with pause_gc(), watch.stage("partition"):
         module = partitioned_module(ask(before, compiler), before)
     return Partition(module, sharded, sharded.diagnostics, watch.stages, watch.passes, options, interface, propagation)
-
-
-def _user_partitioners(module: Module) -> Iterator[Pass]:
-    """The pass that calls the user's partitioners, if the program comes with any."""
-    if getattr(module.origin, "partitioners", None):
-        from pyshardy.runtime.user_partitioners import ExpandUserPartitioners
-
-        yield ExpandUserPartitioners(module)
-
-
-def _put_first(root: Op, meshes: Mapping[str, Mesh]) -> None:
-    """Put first a mesh that shardings are on: some passes take the first mesh with axes for all devices."""
-    for op in reversed([op for op in root.region.block if op.name == "sdy.mesh" and op.attrs["sym_name"] in meshes]):
-        root.region.block.prepend(op.detach())
 
 
 def _meshes_in_use(sharded: ShardedProgram) -> Mapping[str, Mesh]:

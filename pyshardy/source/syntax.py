@@ -15,8 +15,12 @@ CONSTRAIN = "with_sharding_constraint"
 
 def syntax_tree(file: str) -> ast.Module | None:
     """The syntax of a file; None if it cannot be read, or is not Python."""
+    return _parsed("".join(read_lines(file)))
+
+
+def _parsed(text: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(read_lines(file)))
+        return ast.parse(text)
     except (SyntaxError, ValueError):
         return None
 
@@ -47,11 +51,8 @@ def is_in_helper(place: SourcePlace) -> bool:
 
 @lru_cache(maxsize=32)
 def _helper_lines(text: str) -> tuple[tuple[int, int], ...]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ()
-    return tuple((one.lineno, one.end_lineno or one.lineno) for one in helpers_of(tree))
+    tree = _parsed(text)
+    return () if tree is None else tuple((one.lineno, one.end_lineno or one.lineno) for one in helpers_of(tree))
 
 
 register_cache(_helper_lines.cache_clear)

@@ -1,21 +1,17 @@
-"""Other code that may send less: an op in `jax.shard_map`, interleaved parts and pieces, a constraint left out."""
+"""Other code that may send less: an op in `jax.shard_map`, micro-batches and pieces that are interleaved."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes, AxisRef
+from pyshardy.core.axes import Axes
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.spec import format_spec
-from pyshardy.errors import UsageError
 from pyshardy.explain.collective_causes import Cause
-from pyshardy.explain.reason import ReasonKind
 from pyshardy.explain.subject import Subject
 from pyshardy.explain.why import Why
 from pyshardy.ir.attrs import AttrTable
@@ -23,11 +19,8 @@ from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.propagation.origins import CONSTRAINT
-from pyshardy.results.propagation import Propagation
 from pyshardy.rules.rule import FactorKind
 from pyshardy.source.places import SourcePlace, format_place, is_library
-from pyshardy.source.syntax import is_in_helper
 from pyshardy.transforms.code_changes import (
     CONCATENATE,
     PAD,
@@ -50,7 +43,7 @@ _ROWS_AND_HEADS = 4
 CodeChange = Callable[[Op, AttrTable], None]
 
 
-class _Code(NamedTuple):
+class Code(NamedTuple):
     """What makes an op: ops of unrolled layers share it.
 
     Attributes:
@@ -64,7 +57,7 @@ class _Code(NamedTuple):
     shapes: tuple[tuple[int, ...] | None, ...]
 
     @classmethod
-    def of(cls, op: Op, name: str) -> _Code:
+    def of(cls, op: Op, name: str) -> Code:
         """What makes an op of a program that was read from a text of this name."""
         frames = source_frames(op.location, name)
         own = tuple(frame for frame in frames if not is_library(frame[0])) or tuple(frames[:1])
@@ -87,7 +80,7 @@ class CodeEdit:
     what: str
     text: str
     place: SourcePlace
-    codes: tuple[_Code, ...]
+    codes: tuple[Code, ...]
     change: CodeChange = field(compare=False)
     condition: str = ""
     patch = ""
@@ -97,7 +90,7 @@ class CodeEdit:
         root = module.copy_root()
         with module.context:
             names = [code.name for code in self.codes]
-            for op in [op for op in ops_named(root, names) if _Code.of(op, module.name) in self.codes]:
+            for op in [op for op in ops_named(root, names) if Code.of(op, module.name) in self.codes]:
                 self.change(op, module.attrs)
         return module.with_root(root)
 
@@ -120,7 +113,7 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
     for op in ops_named(module.root, _KERNELS):
         if not op.operands or not op.results or op.enclosing(_MANUAL) is not None:
             continue
-        code = _Code.of(op, module.name)
+        code = Code.of(op, module.name)
         shardings = _by_rows(op, subject, number, name, mesh) if code.path[:1] == (place,) else None
         if shardings is None:
             continue
@@ -178,7 +171,7 @@ def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> li
         sharding = subject.sharding(value)
         for dim, row in enumerate(() if sharding is None else one):
             found = sharding.dims[dim].axes if sharding is not None else ()
-            if row is not None and found and row not in axes and _divides(found, shape[dim], mesh):
+            if row is not None and found and row not in axes and divides(found, shape[dim], mesh):
                 axes[row] = found
     if not axes:
         return None
@@ -188,7 +181,7 @@ def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> li
     ]
 
 
-def _divides(axes: Axes, size: int, mesh: Mesh) -> bool:
+def divides(axes: Axes, size: int, mesh: Mesh) -> bool:
     """Whether whole axes divide a dimension."""
     ways = 1
     for axis in axes:
@@ -207,7 +200,7 @@ def strided_micro_batches(why: Why, module: Module) -> Iterator[CodeEdit]:
     """
     split = set(_split_reshapes(why))
     for op in ops_named(module.root, (RESHAPE,)):
-        code = _Code.of(op, module.name)
+        code = Code.of(op, module.name)
         place = code.path[0] if code.path else None
         if place is None or not takes_micro_batches(op) or (place, op.result.type.shape) not in split:
             continue
@@ -246,9 +239,9 @@ def interleaved_pieces(why: Why, cause: Cause, module: Module) -> Iterator[CodeE
     if label is None or label.file is None or label.name != SLICE:
         return
     place = label.file, label.line, label.column
-    found: dict[_Code, tuple[int, int]] = {}
+    found: dict[Code, tuple[int, int]] = {}
     for op in ops_named(module.root, (SLICE, PAD, CONCATENATE)):
-        code, pieces = _Code.of(op, module.name), pieces_of(op)
+        code, pieces = Code.of(op, module.name), pieces_of(op)
         if code.path[:1] == (place,) and pieces is not None:
             found[code] = pieces
     slices = [(code, pieces) for code, pieces in found.items() if code.name == SLICE]
@@ -274,90 +267,3 @@ def _ordinal(count: int) -> str:
     """
     ending = {1: "st", 2: "nd", 3: "rd"}.get(count % 10, "th") if count % 100 not in (11, 12, 13) else "th"
     return f"{count}{ending}"
-
-
-def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
-    """The program without one of its constraints each, and without what JAX made of it for the gradient.
-
-    Args:
-        module: The program as the user gave it.
-    """
-    for code, place, op in _constraints(module):
-        what = f"the constraint {_spec(op.attrs['sharding'])} at {format_place(place)}"
-        yield CodeEdit(what, f"leave out {what}", place, (code,), _leave_out)
-
-
-def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
-    """The program with one of its constraints each that lets through the axes that it drops.
-
-    Args:
-        propagated: The propagated program.
-
-    Yields:
-        The edit, the sharding of the constraint, and the one with these axes.
-    """
-    module = propagated.before
-    for code, place, op in _constraints(module):
-        sharding: TensorSharding = op.attrs["sharding"]
-        dropped = _dropped(propagated, op, module.name)
-        used = {axis.name for axes in sharding.dim_axes for axis in axes}
-        mesh = mesh_of(sharding, propagated.meshes)
-        dims = list(sharding.dims)
-        for dim, axis in dropped:
-            size = (code.shapes[0] or ())[dim]
-            if axis not in used and axis in dict(mesh.axes) and _divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
-                dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
-                used.add(axis)
-        if tuple(dims) != tuple(sharding.dims):
-            wider = TensorSharding(sharding.mesh, dims)
-            what = f"the constraint {_spec(sharding)} at {format_place(place)}"
-            text = f"constrain to {_spec(wider)} at {format_place(place)}"
-            yield CodeEdit(what, text, place, (code,), partial(_constrain_to, wider)), sharding, wider
-
-
-def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[int, str]]:
-    """The dimensions that a constraint keeps whole, with the axis that would have come.
-
-    Propagation gives the sharding of a constraint to the op that makes its operand, if nothing else reads that.
-    """
-    value = constraint.operands[0]
-    found: dict[tuple[int, str], None] = {}
-    for op in filter(None, (value.defining_op, constraint)):
-        path = _Code.of(op, name).path
-        try:
-            stories = propagated.explain(f"{path[0][0]}:{path[0][1]}").values if path else ()
-        except UsageError:  # no op of the propagated program is from this line
-            continue
-        for dim in [dim for story in stories if story.shape == value.type.shape for dim in story.dims]:
-            closed = [one.axis for one in dim.reasons if one.kind == ReasonKind.CLOSED.value and one.axis]
-            found |= dict.fromkeys((dim.dim, axis.strip('"')) for axis in closed)
-    return list(found)
-
-
-def _constraints(module: Module) -> Iterator[tuple[_Code, SourcePlace, Op]]:
-    """The constraints of a program, the first of each code, with the line that names it alone.
-
-    Functions of the user may constrain what they are given: then the call that leads to one constraint alone names it.
-    """
-    found: dict[_Code, Op] = {}
-    for op in ops_named(module.root, (CONSTRAINT,)):
-        found.setdefault(_Code.of(op, module.name), op)
-    shared = Counter(code.path[:depth] for code in found for depth in range(1, len(code.path) + 1))
-    for code, op in found.items():
-        if code.path:
-            alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
-            own = (place for place in alone if not is_in_helper(place))
-            yield code, next(own, code.path[-1]), op
-
-
-def _spec(sharding: TensorSharding) -> str:
-    return format_spec([axis.name for axis in axes] for axes in sharding.dim_axes)
-
-
-def _constrain_to(sharding: TensorSharding, op: Op, _: AttrTable) -> None:
-    op.set_attr("sharding", sharding)
-
-
-def _leave_out(op: Op, _: AttrTable) -> None:
-    op.result.replace_uses(op.operands[0])
-    op.erase()

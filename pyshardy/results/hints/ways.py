@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
 from pyshardy.ir.source_values import source_values
-from pyshardy.results.hints.code import (
-    CodeEdit,
-    interleaved_pieces,
-    left_out_constraints,
-    shard_maps,
-    strided_micro_batches,
-)
+from pyshardy.results.hints.code import CodeEdit, interleaved_pieces, shard_maps, strided_micro_batches
+from pyshardy.results.hints.constraints import left_out_constraints
 from pyshardy.results.hints.edits import is_forward_sum, ways_for
 from pyshardy.results.hints.tries import Tries
 

@@ -19,6 +19,8 @@ from pyshardy.searching.autopartition.stretches import LEAST_ROUNDS, Stretch, fi
 _BY_ARGUMENT: Final = 10
 """The weight of a shared argument of two rounds, compared with a value of one that the other uses: that may also come
 from the layer before."""
+_MOST_JOINED: Final = 16
+"""The most rounds that are taken for one layer, such as the updates of its equal weights."""
 _MOST_OUTSIDE: Final = 0.1
 """The most ops outside that may use what one layer alone makes, as a share of the ops of the layer."""
 
@@ -128,13 +130,16 @@ class _Linker:
         several rounds in a row are of one layer, or rounds are of two families.
         """
         votes = [self._votes(stretch, round_) for round_ in range(stretch.rounds)]
-        for count in range(1, stretch.rounds // LEAST_ROUNDS + 1):
+        if not any(votes):
+            return []
+        counts = range(1, min(_MOST_JOINED, stretch.rounds // LEAST_ROUNDS) + 1)
+        for count in counts:
             for shift in range(count):
                 found = _spans(votes, count, shift)
                 if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > (len(votes) - shift) // count:
                     span = found[0] if count > 1 else found[0]._replace(first=0, last=len(votes) - 1)
                     return [span.placed(stretch, count, shift)]
-        for count in range(1, stretch.rounds // LEAST_ROUNDS + 1):
+        for count in counts:
             found = _spans(votes, count, 0)
             if found:
                 return [one.placed(stretch, count, 0) for one in found]

@@ -13,7 +13,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.packing import Lifetime, packed_bytes
 from pyshardy.costing.peak import find_peak, peak_bytes
 
-from .build import CHAIN, LOOP, described
+from .build import CHAIN, FIVE_ROUNDS, LOOP, described
 
 EXACT = Compiler(alignment=1)
 MATRIX = 1024 * 1024 * 4
@@ -178,20 +178,16 @@ def test_a_sum_over_devices_is_where_its_operand_was_on_gpus() -> None:
     assert matrices(SUM, replace(XLA_ON_GPU, sums_in_place=False)) == 3
 
 
-SHARED_START = """func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<f32>, tensor<f32>) {
+SHARED_START = (
+    """func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<f32>, tensor<f32>) {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %t = stablehlo.tanh %x : tensor<1024x1024xf32>
   %r:3 = stablehlo.while(%i = %zero, %a = %t, %b = %t)
     : tensor<i32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
-  cond {
-    %n = stablehlo.constant dense<5> : tensor<i32>
-    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %c : tensor<i1>
-  } do {
-    %one = stablehlo.constant dense<1> : tensor<i32>
-    %j = stablehlo.add %i, %one : tensor<i32>
-    %d = stablehlo.negate %a : tensor<1024x1024xf32>
+"""
+    + FIVE_ROUNDS
+    + """    %d = stablehlo.negate %a : tensor<1024x1024xf32>
     %e = stablehlo.tanh %b : tensor<1024x1024xf32>
     stablehlo.return %j, %d, %e : tensor<i32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
   }
@@ -201,6 +197,7 @@ SHARED_START = """func.func @main(%x: tensor<1024x1024xf32>) -> (tensor<f32>, te
     : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<f32>
   return %s, %u : tensor<f32>, tensor<f32>
 }"""
+)
 
 
 def test_parts_of_a_state_that_start_from_one_value_take_a_buffer_each() -> None:

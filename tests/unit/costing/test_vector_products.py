@@ -10,7 +10,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import peak_bytes
 
-from .build import described
+from .build import FIVE_ROUNDS, described
 
 
 def program(vector: str, matrix: str, dims: str, result: str) -> str:
@@ -58,14 +58,7 @@ def test_loops_have_them_too() -> None:
       %zero = stablehlo.constant dense<0> : tensor<i32>
       %s = stablehlo.constant dense<0.0> : tensor<8x2048xbf16>
       %r:2 = stablehlo.while(%i = %zero, %z = %s) : tensor<i32>, tensor<8x2048xbf16>
-      cond {{
-        %n = stablehlo.constant dense<5> : tensor<i32>
-        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %c : tensor<i1>
-      }} do {{
-        %one = stablehlo.constant dense<1> : tensor<i32>
-        %j = stablehlo.add %i, %one : tensor<i32>
-        {" ".join(inside)}
+{FIVE_ROUNDS}        {" ".join(inside)}
         %e = stablehlo.add %d, %z : tensor<8x2048xbf16>
         stablehlo.return %j, %e : tensor<i32>, tensor<8x2048xbf16>
       }}

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 import pyshardy
 from pyshardy import Partition
 from pyshardy.explain.collectives import Way
-from pyshardy.results.hints.code import left_out_constraints
+from pyshardy.results.hints.constraints import left_out_constraints
 
 
 def mesh() -> jax.sharding.Mesh:

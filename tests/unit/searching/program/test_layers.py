@@ -10,7 +10,7 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.results.partition import partition_in_place
+from pyshardy.results.partitioning import partition_in_place
 from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.rules.properties import REDUCING_COLLECTIVES
 from pyshardy.searching.program.layers import find_families, top_ops

@@ -1,0 +1,110 @@
+"""Constraints that are left out, or that let through the axes that they drop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+from pyshardy.core.axes import AxisRef
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.sharding_on_mesh import mesh_of
+from pyshardy.core.spec import format_spec
+from pyshardy.errors import UsageError
+from pyshardy.explain.reason import ReasonKind
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
+from pyshardy.results.hints.code import Code, CodeEdit, divides
+from pyshardy.results.propagation import Propagation
+from pyshardy.source.places import SourcePlace, format_place
+from pyshardy.source.syntax import is_in_helper
+
+
+def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
+    """The program without one of its constraints each, and without what JAX made of it for the gradient.
+
+    Args:
+        module: The program as the user gave it.
+    """
+    for code, place, op in _constraints(module):
+        what = f"the constraint {_spec(op.attrs['sharding'])} at {format_place(place)}"
+        yield CodeEdit(what, f"leave out {what}", place, (code,), _leave_out)
+
+
+def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
+    """The program with one of its constraints each that lets through the axes that it drops.
+
+    Args:
+        propagated: The propagated program.
+
+    Yields:
+        The edit, the sharding of the constraint, and the one with these axes.
+    """
+    module = propagated.before
+    for code, place, op in _constraints(module):
+        sharding: TensorSharding = op.attrs["sharding"]
+        dropped = _dropped(propagated, op, module.name)
+        used = {axis.name for axes in sharding.dim_axes for axis in axes}
+        mesh = mesh_of(sharding, propagated.meshes)
+        dims = list(sharding.dims)
+        for dim, axis in dropped:
+            size = (code.shapes[0] or ())[dim]
+            if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
+                dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
+                used.add(axis)
+        if tuple(dims) != tuple(sharding.dims):
+            wider = TensorSharding(sharding.mesh, dims)
+            what = f"the constraint {_spec(sharding)} at {format_place(place)}"
+            text = f"constrain to {_spec(wider)} at {format_place(place)}"
+            yield CodeEdit(what, text, place, (code,), partial(_constrain_to, wider)), sharding, wider
+
+
+def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[int, str]]:
+    """The dimensions that a constraint keeps whole, with the axis that would have come.
+
+    Propagation gives the sharding of a constraint to the op that makes its operand, if nothing else reads that.
+    """
+    value = constraint.operands[0]
+    found: dict[tuple[int, str], None] = {}
+    for op in filter(None, (value.defining_op, constraint)):
+        path = Code.of(op, name).path
+        try:
+            stories = propagated.explain(f"{path[0][0]}:{path[0][1]}").values if path else ()
+        except UsageError:  # no op of the propagated program is from this line
+            continue
+        for dim in [dim for story in stories if story.shape == value.type.shape for dim in story.dims]:
+            closed = [one.axis for one in dim.reasons if one.kind == ReasonKind.CLOSED.value and one.axis]
+            found |= dict.fromkeys((dim.dim, axis.strip('"')) for axis in closed)
+    return list(found)
+
+
+def _constraints(module: Module) -> Iterator[tuple[Code, SourcePlace, Op]]:
+    """The constraints of a program, the first of each code, with the line that names it alone.
+
+    Functions of the user may constrain what they are given: then the call that leads to one constraint alone names it.
+    """
+    found: dict[Code, Op] = {}
+    for op in ops_named(module.root, (CONSTRAINT,)):
+        found.setdefault(Code.of(op, module.name), op)
+    shared = Counter(code.path[:depth] for code in found for depth in range(1, len(code.path) + 1))
+    for code, op in found.items():
+        if code.path:
+            alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
+            own = (place for place in alone if not is_in_helper(place))
+            yield code, next(own, code.path[-1]), op
+
+
+def _spec(sharding: TensorSharding) -> str:
+    return format_spec([axis.name for axis in axes] for axes in sharding.dim_axes)
+
+
+def _constrain_to(sharding: TensorSharding, op: Op, _: AttrTable) -> None:
+    op.set_attr("sharding", sharding)
+
+
+def _leave_out(op: Op, _: AttrTable) -> None:
+    op.result.replace_uses(op.operands[0])
+    op.erase()
