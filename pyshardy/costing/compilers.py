@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from pyshardy.costing.hardware import Hardware
+from pyshardy.rules.opspec import op_names
 
 
 class Order(Enum):
@@ -41,6 +42,8 @@ class Compiler:
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
         sums_in_place: Whether an all-reduce writes its result where its operand was.
+        in_parts: The ops whose result the compiler returns as one of several. No reader writes where such a part was, nor
+            where a result of a loop or of a kernel with several was; None if readers may.
         recomputes: Whether each kernel computes for itself a value that reads several arrays.
         repeats_costly: Whether kernels compute a costly value for themselves where reading its source moves less.
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
@@ -71,6 +74,7 @@ class Compiler:
     joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
     sums_in_place: bool = False
+    in_parts: frozenset[str] | None = None
     sinks_broadcasts: bool = False
     keeps_reshapes: bool = False
     promotes_sums: bool = False
@@ -103,6 +107,9 @@ XLA_ON_GPU = replace(
     joins=frozenset(("all_gather", "all_reduce", "collective_permute", "reduce_scatter")),
     joined_bytes=30 * 2**20 + 7,
     sums_in_place=True,
+    in_parts=frozenset(
+        op_names("stablehlo.", "convolution all_gather all_reduce all_to_all collective_permute reduce_scatter")
+    ),
     sums_vector_products=True,
 )
 """What is known of XLA for GPUs.
@@ -110,7 +117,13 @@ XLA_ON_GPU = replace(
 `joined_bytes` is the default of its options `xla_gpu_all_gather_combine_threshold_bytes`, `..._all_reduce_...`,
 `..._collective_permute_...` and `..._reduce_scatter_...`.
 """
-XLA_ON_TPU = replace(ACCELERATOR, fuses_into_products=True, joins=frozenset(("all_reduce",)), joined_bytes=120 * 2**20)
+XLA_ON_TPU = replace(
+    ACCELERATOR,
+    fuses_into_products=True,
+    joins=frozenset(("all_reduce",)),
+    joined_bytes=120 * 2**20,
+    in_parts=frozenset(),
+)
 """What is known of XLA for TPUs.
 
 `joined_bytes` was seen in programs compiled for v5e: of all-reduces of 4 MiB it joins 30, of 16 MiB 7

@@ -12,7 +12,7 @@ from pyshardy.costing.choice import Choice
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.joining import joined
-from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
+from pyshardy.costing.kernels import UPDATING, Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
 from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
@@ -45,7 +45,6 @@ _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
-_IN_PLACE = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
 _SUM = "stablehlo.all_reduce"
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
@@ -228,7 +227,7 @@ class _Fuser:
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
         if inner or len(op.results) != 1 or op.results[0] not in choice.members:
             reads = dict.fromkeys((*self._from_here(op.operands, makers), *outer))
-            is_in_place = op.kind.name in _IN_PLACE or (self.sums_in_place and op.kind.name == _SUM)
+            is_in_place = op.kind.name in UPDATING or (self.sums_in_place and op.kind.name == _SUM)
             in_place = frozenset(op.operands[:1] if is_in_place else ())
             return Kernel((op,), tuple(reads), op.results, in_place, inner)
         ops, read, shared = self._gather(op, makers, choice.members[op.results[0]])
