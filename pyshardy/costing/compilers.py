@@ -59,6 +59,7 @@ class Compiler:
         merges_kernels: Whether kernels over the same elements become one of several results.
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
+        softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 
     order: Order = Order.PROGRAM
@@ -87,6 +88,7 @@ class Compiler:
     recomputes: bool = False
     merges_kernels: bool = False
     fuses_into_products: bool = False
+    softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
     library_elements: int = 0
@@ -123,6 +125,7 @@ XLA_ON_TPU = replace(
     joins=frozenset(("all_reduce",)),
     joined_bytes=120 * 2**20,
     in_parts=frozenset(),
+    softmax_row=4096,
 )
 """What is known of XLA for TPUs.
 

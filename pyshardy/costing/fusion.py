@@ -18,6 +18,7 @@ from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_scatters
+from pyshardy.costing.softmaxes import softmaxes, with_softmaxes
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -59,7 +60,10 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         flat: The program.
         compiler: What is known of the compiler.
     """
-    block = _Fuser(flat, compiler).block(flat.body)
+    fuser = _Fuser(flat, compiler)
+    block = fuser.block(flat.body)
+    if fuser.softmaxes:
+        block = with_softmaxes(block, fuser.softmaxes, flat.tensors)
     if compiler.fills_in_scatters:
         block = with_scatters(block, flat.tensors, can_fuse, computes_updates=compiler.merges_kernels)
     if compiler.merges_kernels:
@@ -78,6 +82,7 @@ class _Fuser:
         self.makers: dict[int, CostOp] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[CostKind, bool] = {}
+        self.softmax_row, self.softmaxes = compiler.softmax_row, dict[int, int]()
 
     def _is_loop(self, op: CostOp) -> bool:
         found = self.loops.get(op.kind)
@@ -99,6 +104,8 @@ class _Fuser:
         """The values that are kept in memory, and those that each kernel computes for itself."""
         choice = Choice(block.results)
         self.makers.update((value, flat.op) for flat in block.ops for value in flat.op.results)
+        if self.softmax_row:
+            self.softmaxes.update(softmaxes(block, self.softmax_row))
         if self.recomputes:
             choice.find_ancestors(block)
         for flat in block.ops:
@@ -128,7 +135,10 @@ class _Fuser:
         consumers = choice.users.get(value, ())
         if any(not self._is_loop(user) and not self._is_library_reduce(user) for user in consumers) or not consumers:
             choice.kept.add(value)
-        if value in self.uniform or value in self.constants or op.kind.name == "stablehlo.iota":
+        if value in self.softmaxes:
+            joined = []
+            choice.kept.add(value)
+        elif value in self.uniform or value in self.constants or op.kind.name == "stablehlo.iota":
             joined = list(readers)
         else:
             joined = [kernel for kernel in readers if self._may_join(op, kernel, choice)]

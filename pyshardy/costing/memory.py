@@ -154,7 +154,9 @@ class _Places:
         self.is_placed: set[int] = set()
         parts = planner.compiler.in_parts
         self.parts = (
-            frozenset() if parts is None else frozenset(v for one in kernels if _is_in_parts(one, parts) for v in one.writes)
+            frozenset()
+            if parts is None
+            else frozenset(v for one in kernels if _is_in_parts(one, parts) for v in one.writes)
         )
 
     def _in_place(self, kernel: Kernel) -> frozenset[int]:
