@@ -59,6 +59,7 @@ class Compiler:
         merges_kernels: Whether kernels over the same elements become one of several results.
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
+        compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 
@@ -88,6 +89,7 @@ class Compiler:
     recomputes: bool = False
     merges_kernels: bool = False
     fuses_into_products: bool = False
+    compares_places: bool = False
     softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
@@ -125,6 +127,7 @@ XLA_ON_TPU = replace(
     joins=frozenset(("all_reduce",)),
     joined_bytes=120 * 2**20,
     in_parts=frozenset(),
+    compares_places=True,
     softmax_row=4096,
 )
 """What is known of XLA for TPUs.
