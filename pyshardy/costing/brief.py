@@ -88,7 +88,7 @@ def brief_estimate(
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     if not counts:
         return Brief(seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak)
-    plans = [Planner(flat, replace(compiler, hides=False)).main(*one) for one in blocks]
+    plans = [Planner(flat, replace(compiler, hides=frozenset())).main(*one) for one in blocks]
     late = 0
     if compiler.hides:
         late = Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak - plans[0].peak

@@ -37,7 +37,8 @@ class Compiler:
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
         copies_overwritten: Whether it copies a value that is overwritten before all its readers must have run.
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
-        hides: Whether it runs kernels in an order that hides collectives, and so computes late what only these read.
+        hides: The kinds of collectives that run beside kernels: it orders these so that they do, and computes late what only
+            the collectives read.
         narrows: Whether collectives that only move data move the narrower of two types that follow one another.
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
@@ -71,7 +72,7 @@ class Compiler:
     copies_first_state: bool = False
     copies_overwritten: bool = False
     expands_pooling: bool = False
-    hides: bool = False
+    hides: frozenset[str] = frozenset()
     narrows: bool = False
     joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
@@ -103,10 +104,13 @@ class Compiler:
 
 ACCELERATOR = Compiler(order=Order.FREEING, keeps_barriers=True, repeats_costly=True, fills_in_scatters=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
+_COLLECTIVES = frozenset(
+    ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "ragged_all_to_all", "reduce_scatter")
+)  # fmt: skip
 XLA_ON_GPU = replace(
     ACCELERATOR,
     merges_kernels=True,
-    hides=True,
+    hides=_COLLECTIVES,
     narrows=True,
     joins=frozenset(("all_gather", "all_reduce", "collective_permute", "reduce_scatter")),
     joined_bytes=30 * 2**20 + 7,
@@ -129,6 +133,7 @@ XLA_ON_TPU = replace(
     in_parts=frozenset(),
     compares_places=True,
     softmax_row=4096,
+    hides=frozenset(("all_gather", "collective_permute")),
 )
 """What is known of XLA for TPUs.
 

@@ -8,7 +8,7 @@ such as the gradient of a weight, is computed late, and what it is computed from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.kernels import Kernel
@@ -31,7 +31,14 @@ class Hidden(NamedTuple):
     ends: dict[int, int]
 
 
-def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[int], int]) -> Hidden:
+def is_beside(kernel: Kernel, kinds: Collection[str]) -> bool:
+    """Whether a kernel is a collective of one of the kinds that run beside others."""
+    return kernel.root.traffic is not None and kernel.root.traffic.kind in kinds
+
+
+def hidden(
+    kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[int], int], kinds: Collection[str]
+) -> Hidden:
     """The kernels in an order in which collectives hide behind others, one collective at a time.
 
     Args:
@@ -39,10 +46,12 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
             them, the later one stays later.
         seconds: How long each of them takes.
         size: Gives the bytes of a value.
+        kinds: The kinds of collectives that run beside kernels; others take their turn as kernels do.
     """
+    beside = [is_beside(kernel, kinds) for kernel in kernels]
     makers = {value: at for at, kernel in enumerate(kernels) for value in kernel.writes}
     before = [{makers[value] for value in kernel.needs if value in makers} for kernel in kernels]
-    chains = _chains(kernels, seconds, before)
+    chains = _chains(kernels, [time if is_one else 0.0 for time, is_one in zip(seconds, beside)], before)
     leaders = _leaders(kernels, before, size)
     followers: dict[int, list[int]] = {}
     for at, leader in enumerate(leaders):
@@ -50,7 +59,7 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
             followers.setdefault(leader, []).append(at)
     backwards = sorted((at for at, leader in enumerate(leaders) if leader == at), key=lambda at: (-chains[at], -at))
     readers = _readers(backwards, leaders, before)
-    tasks = [Task(COMPUTE if kernels[at].root.traffic is None else _COLLECTIVES, seconds[at]) for at in backwards]
+    tasks = [Task(_COLLECTIVES if beside[at] else COMPUTE, seconds[at]) for at in backwards]
     streams = Streams(tasks, readers, {})
     streams.run()
     # Time counts from the end. A kernel is where its time begins; a collective ends there, and starts where it is over.
@@ -88,15 +97,14 @@ def _readers(backwards: Sequence[int], leaders: Sequence[int], before: Sequence[
     return readers
 
 
-def _chains(kernels: Sequence[Kernel], seconds: Sequence[float], before: Sequence[set[int]]) -> list[float]:
+def _chains(kernels: Sequence[Kernel], waits: Sequence[float], before: Sequence[set[int]]) -> list[float]:
     """The time of the collectives in the longest chain that ends with each kernel.
 
     A kernel that computes element by element counts like the first one that reads its result: XLA computes it there.
     """
     found = [0.0] * len(kernels)
-    for at, kernel in enumerate(kernels):
-        own = 0.0 if kernel.root.traffic is None else seconds[at]
-        found[at] = own + max([found[one] for one in before[at]], default=0.0)
+    for at in range(len(kernels)):
+        found[at] = waits[at] + max([found[one] for one in before[at]], default=0.0)
     first = [float("inf")] * len(kernels)
     for at in range(len(kernels) - 1, -1, -1):
         if found[at] < first[at] < float("inf") and not _is_apart(kernels[at]):

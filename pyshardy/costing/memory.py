@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.heap import heap_bytes
-from pyshardy.costing.hiding import hidden
+from pyshardy.costing.hiding import hidden, is_beside
 from pyshardy.costing.kernels import UPDATING, Kernel, Kernels
 from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 from pyshardy.costing.order import ordered
@@ -110,8 +110,9 @@ class Planner:
         kept = {*block.results, *block.arguments}
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
         ends: Mapping[int, int] = {}
-        if self.seconds_of is not None and any(kernel.root.traffic is not None for kernel in kernels):
-            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size)
+        hides = self.compiler.hides
+        if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
