@@ -61,6 +61,7 @@ class Compiler:
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
         compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index.
+        tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 
@@ -91,6 +92,7 @@ class Compiler:
     merges_kernels: bool = False
     fuses_into_products: bool = False
     compares_places: bool = False
+    tiles: bool = False
     softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
@@ -132,6 +134,7 @@ XLA_ON_TPU = replace(
     joined_bytes=120 * 2**20,
     in_parts=frozenset(),
     compares_places=True,
+    tiles=True,
     softmax_row=4096,
     hides=frozenset(("all_gather", "collective_permute")),
 )

@@ -19,6 +19,7 @@ from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import CostInput, CostTensor
+from pyshardy.costing.tiles import tiled_values
 
 _SMALL_PART = 100_000
 """A buffer smaller than this fraction of all is not put into the memory of results: that would save nothing."""
@@ -60,9 +61,12 @@ class Planner:
         self.seconds_of = seconds_of if compiler.hides else None
         self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
+        self.tiled: Mapping[int, int] = {}
 
     def main(self, block: Kernels, inputs: Sequence[CostInput]) -> MemoryPlan:
         """The plan of the main function, whose results may reuse the memory of donated arguments."""
+        if self.compiler.tiles:
+            self.tiled = tiled_values(block, self.tensors)
         aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
         slots: list[tuple[int, int | None]] = []
         homes: dict[int, int] = {}
@@ -78,9 +82,9 @@ class Planner:
         )
 
     def size(self, value: int) -> int:
-        """The bytes of a value, rounded up to the alignment."""
+        """The bytes of a value, rounded up to tiles and to the alignment."""
         alignment = self.compiler.alignment
-        return -(-self.tensors[value].bytes // alignment) * alignment
+        return -(-self.tiled.get(value, self.tensors[value].bytes) // alignment) * alignment
 
     def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
