@@ -39,6 +39,8 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 """Ops that are not computed twice to save memory."""
 _REPEATED = ELEMENTWISE | TRANSCENDENTAL
 """Costly ops that some compilers compute in every kernel that reads them, and the ops that this follows back."""
+_MOST_REPEATED = 30
+"""The most ops that are computed again with a costly one."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much data for a small result, and are not computed twice."""
 _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
@@ -79,6 +81,7 @@ class _Fuser:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
         self.repeats_costly, self.sums_in_place = compiler.repeats_costly, compiler.sums_in_place
+        self.repeats_all = compiler.fuses_into_products
         self.makers: dict[int, CostOp] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[CostKind, bool] = {}
@@ -146,7 +149,8 @@ class _Fuser:
                 choice.kept.add(value)
             if self._is_costly(op) and len(joined) < len(readers):
                 joined = []  # who reads it does not compute it as well
-            if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op, choice):
+            is_again = len(readers) > 1 and not (self.recomputes or (self.repeats_all and self._pays_again(op, choice)))
+            if (value in choice.kept or is_again) and not self._is_unary(op, choice):
                 joined = []
             if value in choice.kept:
                 joined = [kernel for kernel in joined if kernel not in choice.library]
@@ -192,16 +196,33 @@ class _Fuser:
         (value,) = op.results
         if not self.repeats_costly or value in choice.kept or op.kind.name not in _REPEATED:
             return False
-        source, readers = op, len(choice.readers[value])
-        while True:
-            if not self._is_unary(source, choice):
-                return False
-            array = max(source.operands, key=lambda one: self.tensors[one].bytes)
-            maker = self.makers.get(array)
-            if maker is None or maker.kind.name not in _REPEATED or array in choice.kept:
-                break
-            source = maker
-        return self.tensors[array].bytes * readers < self.tensors[value].bytes * (1 + readers)
+        sources = self._sources(op, choice)
+        if sources is None:
+            return False
+        readers = len(choice.readers[value])
+        return sum(self.tensors[one].bytes for one in sources) * readers < self.tensors[value].bytes * (1 + readers)
+
+    def _sources(self, op: CostOp, choice: Choice) -> set[int] | None:
+        """The arrays from which an op's value is computed element by element; None if they are many ops away.
+
+        What reads several values of an op between computes all of these again only on TPUs.
+        """
+        sources: set[int] = set()
+        pending, seen = [op], {op.results[0]}
+        while pending:
+            current = pending.pop()
+            if len(seen) > _MOST_REPEATED or not (self.repeats_all or self._is_unary(current, choice)):
+                return None
+            for value in current.operands:
+                maker = self.makers.get(value)
+                if value in self.uniform or value in choice.spread or value in seen:
+                    continue
+                if maker is None or maker.kind.name not in _REPEATED or value in choice.kept:
+                    sources.add(value)
+                else:
+                    seen.add(value)
+                    pending.append(maker)
+        return sources
 
     def _is_sliced(self, value: int, choice: Choice) -> bool:
         """Whether several slices read a value, and more of it than it has."""

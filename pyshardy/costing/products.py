@@ -7,7 +7,7 @@ more than storing it once would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostTensor
@@ -45,6 +45,8 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
                 continue
             if len(readers[value]) > 1 and not all(_is_product(one) for one in readers[value]):
                 continue
+            if _is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left):
+                continue
             kernel = _joined(maker, kernel, value)
             left[value] -= 1
             if not left[value]:
@@ -52,6 +54,11 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
         makers.update((value, len(found)) for value in kernel.writes)
         found.append(kernel)
     return block._replace(kernels=tuple([kernel for kernel in found if kernel is not None]))
+
+
+def _is_for_product(value: int, readers: Mapping[int, Sequence[Kernel]], left: Mapping[int, int]) -> bool:
+    """Whether one product alone reads a value: it computes the value itself."""
+    return left.get(value) == 1 and _is_product(readers[value][0])
 
 
 def _joins(
