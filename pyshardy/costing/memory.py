@@ -158,11 +158,8 @@ class _Places:
         self.planner, self.kernels, self.made, self.last, self.end = planner, kernels, made, last, end
         self.is_placed: set[int] = set()
         parts = planner.compiler.in_parts
-        self.parts = (
-            frozenset()
-            if parts is None
-            else frozenset(v for one in kernels if _is_in_parts(one, parts) for v in one.writes)
-        )
+        made_in_parts = [] if parts is None else [one for one in kernels if _is_in_parts(one, parts)]
+        self.parts = frozenset(value for one in made_in_parts for value in one.writes)
 
     def _in_place(self, kernel: Kernel) -> frozenset[int]:
         """The operands in whose memory a kernel may write; a slice or a scatter updates what it has to."""

@@ -32,7 +32,8 @@ def ordered(
         fills = [kernel for kernel in kernels if not kernel.needs and kernel.root.traffic is None and not kernel.inner]
         if fills:
             ids = {id(one) for one in fills}
-            return _with_fills(ordered([one for one in kernels if id(one) not in ids], order, size, kept, arguments), fills)
+            others = [one for one in kernels if id(one) not in ids]
+            return _with_fills(ordered(others, order, size, kept, arguments), fills)
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     users: list[list[int]] = [[] for _ in kernels]
     waits = [0] * len(kernels)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyshardy.costing.flat import BITCAST, FlatBlock
+from pyshardy.costing.flat import BITCAST, CONSTANTS, FlatBlock
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
@@ -21,6 +21,7 @@ _DOT, _CONVERT, _REDUCE = "stablehlo.dot_general", "stablehlo.convert", "stableh
 _EXPONENTIAL, _SUBTRACT, _BROADCAST = "stablehlo.exponential", "stablehlo.subtract", "stablehlo.broadcast_in_dim"
 _MAXIMUM: Final = "stablehlo.maximum"
 _SHAPING: Final = frozenset((BITCAST, *op_names("stablehlo.", "reshape transpose")))
+_REPEATING: Final = CONSTANTS | {_BROADCAST}
 _SHORT: Final = frozenset(("bf16", "f16"))
 
 
@@ -85,16 +86,19 @@ def _product(value: int, makers: Mapping[int, CostOp]) -> int | None:
         if op.kind.name in _SHAPING:
             (value,) = op.operands
         elif op.kind.name in ELEMENTWISE:
-            arrays = [
-                one for one in op.operands
-                if one in makers and makers[one].kind.name != _BROADCAST and makers[one].kind.results[0].elements == size
-            ]  # fmt: skip
+            arrays = [one for one in op.operands if _is_array(one, size, makers)]
             if len(arrays) != 1:
                 return None
             (value,), is_changed = arrays, True
         else:
             return None
     return None
+
+
+def _is_array(value: int, size: int, makers: Mapping[int, CostOp]) -> bool:
+    """Whether a value has an element of its own for each of so many, other than by repeating fewer."""
+    op = makers.get(value)
+    return op is not None and op.kind.name not in _REPEATING and op.kind.results[0].elements == size
 
 
 def with_softmaxes(block: Kernels, found: Mapping[int, int], tensors: Sequence[CostTensor]) -> Kernels:
