@@ -40,6 +40,7 @@ class Compiler:
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
         hides: The kinds of collectives that run beside kernels. It orders kernels so that they do, and computes late
             what only these collectives read.
+        saves: Whether, of kernels that may run next to one another, it chooses by the memory that they need.
         narrows: Whether collectives that only move data move the narrower of two types that follow one another.
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
@@ -75,6 +76,7 @@ class Compiler:
     copies_overwritten: bool = False
     expands_pooling: bool = False
     hides: frozenset[str] = frozenset()
+    saves: bool = False
     narrows: bool = False
     joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
@@ -112,6 +114,7 @@ XLA_ON_GPU = replace(
     ACCELERATOR,
     merges_kernels=True,
     hides=frozenset((*_KINDS.split(), *HOST_COPIES)),
+    saves=True,
     narrows=True,
     joins=frozenset(("all_gather", "all_reduce", "collective_permute", "reduce_scatter")),
     joined_bytes=30 * 2**20 + 7,

@@ -116,7 +116,8 @@ class Planner:
         ends: Mapping[int, int] = {}
         hides = self.compiler.hides
         if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
-            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides)
+            saved = {value for one in kernels for value in one.writes} - kept if self.compiler.saves else None
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides, saved)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
