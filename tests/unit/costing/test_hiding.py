@@ -98,6 +98,25 @@ def test_a_kind_that_does_not_run_beside_others_takes_its_turn() -> None:
     assert not hidden(LAYERS, [1.0] * len(LAYERS), lambda value: 8, ()).ends
 
 
+def test_of_equal_chains_the_kernel_that_needs_least_memory_runs_last() -> None:
+    kernels = [
+        kernel(PRODUCT, (0, 1), 10),  # large
+        kernel(PRODUCT, (0, 2), 20),
+        kernel(PRODUCT, (10, 1), 11),
+        kernel(PRODUCT, (20, 1), 12),
+        kernel(ADD, (11, 12), 13),
+        kernel(SCATTER, (13,), 14),
+    ]
+
+    def size(value: int) -> int:
+        return {10: 64, 20: 16}.get(value, 8)
+
+    found = [hidden(kernels, [1.0] * 6, size, XLA_ON_GPU.hides, saved) for saved in (None, {10, 11, 12, 13, 20})]
+    for one in found:
+        assert_valid(kernels, one)
+    assert [order(one) for one in found] == [[10, 20, 11, 12, 13, 14], [10, 11, 20, 12, 13, 14]]
+
+
 def test_the_check_of_the_order_can_fail() -> None:
     found = run(LAYERS, {})
     with pytest.raises(AssertionError, match="before what it reads"):
