@@ -20,6 +20,7 @@ from pyshardy.ir.module import Module
 from pyshardy.report.cost import format_duration
 from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
+from pyshardy.searching.autopartition.objective import Goal, Objective
 from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
 from pyshardy.searching.planning.meshes import meshes_of
 from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
@@ -46,6 +47,7 @@ def search(
     compiler: str | None = None,
     forbid: Mapping[str, str | Sequence[str]] | None = None,
     whole_below: float = 0,
+    goal: str = "time",
     **keywords: Any,
 ) -> Plan:
     """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
@@ -77,11 +79,15 @@ def search(
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
             stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
         whole_below: Inputs of fewer bytes stay whole, such as scales of norms.
+        goal: What a plan that fits is chosen by. "time": the time of a step; memory decides between plans of about
+            equal time, as the memory of a whole device is worth 1 % of the time, and its last tenth 5 % more. "memory":
+            the peak memory of a device, so that the batch can grow.
         keywords: For a function, as for `load`.
 
     Raises:
-        UsageError: The program has no mesh, or several; the chip is unknown; the budget or the memory is not a positive
-            number; the partitioner is not a function; the compiler is unknown, not installed, or for other devices.
+        UsageError: The program has no mesh, or several; the chip or the goal is unknown; the budget or the memory is
+            not a positive number; the partitioner is not a function; the compiler is unknown, not installed, or for
+            other devices.
         ShardyError: The program cannot be propagated.
 
     >>> plan = search('''
@@ -105,8 +111,8 @@ def search(
     chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
     options = SearchOptions(
-        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name,
-        _forbidden(forbid or {}), whole_below,
+        chip, networks, shape, collective_model(collectives), Objective(limit, _goal(goal)), budget_s, candidates, seed,
+        constraints, name, _forbidden(forbid or {}), whole_below,
     )  # fmt: skip
     keep = _kept(keep)
     say = sayer(progress)
@@ -115,6 +121,13 @@ def search(
             return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
         module = _load(program, example_args, mesh, keywords)
         return Search(module, options, keep, say).run()
+
+
+def _goal(name: str) -> Goal:
+    goals = {one.value: one for one in Goal}
+    if name not in goals:
+        raise UsageError(DOING, got=f"goal={name!r}", needed=" or ".join(map(repr, goals)))
+    return goals[name]
 
 
 def _check_number(name: str, given: object, needed: str) -> None:
@@ -181,8 +194,8 @@ def _with_any_mesh(
             continue
         quick = one.look()
         if quick is not None:
-            say(f"mesh {axes}: about {format_duration(quick[0])}")
-            ranked.append((quick, len(ranked), axes))
+            say(f"mesh {axes}: about {format_duration(quick.seconds)}")
+            ranked.append((options.objective.score(quick.seconds, quick.bytes), len(ranked), axes))
     if not ranked:
         raise refused or UsageError(
             DOING, got=f"{devices} devices", needed="a program that fits on a mesh of these devices"
@@ -193,4 +206,4 @@ def _with_any_mesh(
     for _, _, axes in ranked[:2]:
         module = _load(program, example_args, axes, keywords)
         plans.append(Search(module, replace(options, budget_s=left / len(ranked[:2])), keep, say).run())
-    return min(plans, key=lambda plan: (not plan.fits, plan.step_seconds))
+    return min(plans, key=lambda plan: options.objective.rank(plan.summary.final))

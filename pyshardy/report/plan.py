@@ -143,6 +143,7 @@ class PlanSummary:
         compiler: The compiler that the best plans were confirmed with; empty if none was asked.
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
         nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
+        goal: What the plan was chosen by: "time" or "memory".
     """
 
     hardware: str
@@ -166,6 +167,7 @@ class PlanSummary:
     compiler: str = ""
     compiled: tuple[CompiledRow, ...] = ()
     nearest: tuple[NearestExpert, ...] = ()
+    goal: str = "time"
 
     @property
     def rules(self) -> tuple[PlanRule, ...]:
@@ -222,7 +224,7 @@ def _heading(found: PlanSummary) -> Text:
         text.append("\nnot confirmed: --compiler NAME asks the compiler that you will run", style="dim")
     text.append(
         f"\n{found.candidates} candidates, {found.exact} of them estimated carefully, in {found.seconds:.1f} s; "
-        f"ended by {found.ended_by}; seed {found.seed}",
+        f"ended by {found.ended_by}; seed {found.seed}; goal: {found.goal}",
         style="dim",
     )
     for sure in certainty(found):

@@ -11,7 +11,7 @@ from search.compare import load
 from search.models import PROGRAMS
 
 import pyshardy
-from pyshardy.searching.planning.settling import is_better_plan
+from pyshardy.searching.autopartition.objective import Objective
 
 MOST_GAIN = 0.005
 MESH = {"data": 2, "model": 4}
@@ -50,7 +50,8 @@ def test_a_second_search_finds_next_to_nothing(name: str) -> None:
     ]()
     options: dict[str, Any] = {"hardware": "v5e", "candidates": 120, "budget_s": 600}
     plan = pyshardy.search(module, **options)
-    assert not [row for row in plan.summary.rows if is_better_plan(row, plan.summary.chosen)]
+    is_better = Objective(plan.summary.limit).is_better
+    assert not [row for row in plan.summary.rows if is_better(row, plan.summary.chosen)]
     assert all(reason.seconds >= -1e-9 for reason in plan.summary.reasons) and plan.summary.reasons
     for keep in (True, False):
         again = pyshardy.search(plan.apply(module), **options, keep=keep)

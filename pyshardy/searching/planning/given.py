@@ -17,7 +17,7 @@ from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.results.sharded_program import shard
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
-from pyshardy.searching.planning.options import SearchOptions, rank
+from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.ports import Placed, port_specs
 from pyshardy.searching.planning.state import SearchState
 from pyshardy.searching.program.search_program import mesh_to_search, short_program
@@ -76,7 +76,7 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
             limit = state.options.limit
             row = PlanRow(name, found.seconds, found.bytes, found.bytes <= limit, False)
             seconds, bytes = (1 - _ERROR) * found.seconds, (1 - _ERROR) * found.bytes
-            if rank(PlanRow(name, seconds, bytes, bytes <= limit, False)) > rank(plan):
+            if state.objective.is_better(plan, PlanRow(name, seconds, bytes, bytes <= limit, False)):
                 return row
     return state.options.row(name, state.given)
 
@@ -103,7 +103,7 @@ def spelled_out(given: Module, options: SearchOptions | None, row: PlanRow) -> t
     written = [("arg_attrs", one.port, TensorSharding(mesh, [list(axes) for axes in one.dims])) for one in more]
     module = annotate_ports(given, written)
     again = options.row(row.name, module)
-    if again is None or rank(again) > rank(row):
+    if again is None or options.objective.rank(again) > options.objective.rank(row):
         return given, port_specs(own, inputs, outputs)
     return module, port_specs([*own, *more], inputs, outputs)
 

@@ -10,7 +10,7 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.explore import Explorer
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
-from pyshardy.searching.planning.options import SearchOptions, rank
+from pyshardy.searching.planning.options import SearchOptions
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Known:
     def best(self) -> tuple[PlanRow, Assignment] | None:
         """The best of the partitioned candidates."""
         found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
-        return min(found, key=lambda pair: (*rank(pair[0]), pair[1]), default=None)
+        return min(found, key=lambda pair: (*self.options.objective.rank(pair[0]), pair[1]), default=None)
 
     def row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
         """The row of an assignment with its most exact estimate; None if it was not priced.

@@ -14,7 +14,6 @@ from pyshardy.report.rules import without_end
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Space
-from pyshardy.searching.planning.options import rank
 from pyshardy.searching.planning.state import SearchState
 from pyshardy.source.values import value_text
 
@@ -37,6 +36,7 @@ def nearest_expert(state: SearchState, chosen: Answer) -> NearestExpert | None:
         None if no plan of experts has an estimate.
     """
     known = [one for one in expert_answers(state) if one.row.is_exact or not state.known.is_like_whole]
+    rank = state.objective.rank
     best = min(known, key=lambda one: (*_distance(state.space, one.answer, chosen), rank(one.row)), default=None)
     if best is None:
         return None

@@ -14,7 +14,6 @@ from pyshardy.searching.planning.known import Known
 MOST_TRIED = 200
 """All shardings of inputs are tried if there are at most this many."""
 _MOST_AXES = 3
-_ROUNDING = 1e-9
 
 
 def all_assignments(space: Space, most: int) -> list[Assignment]:
@@ -57,9 +56,4 @@ def none_is_better(known: Known, assignments: list[Assignment], chosen: PlanRow)
     if not assignments or not known.is_like_whole or any(first(one) not in found for one in assignments):
         return False
     rows = [known.row_of("", one) for one in assignments if found[first(one)] is not None]
-    return all(row is not None and not is_better(row, chosen) for row in rows)
-
-
-def is_better(row: PlanRow, other: PlanRow) -> bool:
-    """Whether a plan fits into memory and the other does not, or is faster by more than a rounding error."""
-    return row.fits and (not other.fits or row.seconds < other.seconds * (1 - _ROUNDING))
+    return all(row is not None and not known.options.objective.is_better(row, chosen) for row in rows)

@@ -23,7 +23,6 @@ from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, c
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
 from pyshardy.searching.planning.given import given_assignment
 from pyshardy.searching.planning.known import figures
-from pyshardy.searching.planning.options import gains, rank
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
 from pyshardy.searching.planning.settling import settle
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
@@ -41,11 +40,11 @@ _MOST_TRIES = 8
 class Search(SearchState):
     """One search over one mesh."""
 
-    def look(self) -> tuple[float, float] | None:
-        """The score of the best tactic by quick estimates; None if none propagates."""
+    def look(self) -> Quick | None:
+        """The quick estimate of the best tactic; None if none propagates."""
         self.explorer.seed()
         best = self.explorer.best
-        return None if best is None else self.explorer.score(best.quick)
+        return None if best is None else best.quick
 
     def run(self) -> Plan:
         """Search, and return the best plan."""
@@ -148,7 +147,7 @@ class Search(SearchState):
             self.notes.append(f"{_BY_USER} cannot be partitioned")
             return
         self.named.append(row)
-        if rank(row) < rank(best):
+        if self.objective.is_better(row, best):
             found = ConstrainedAssignment(own, Quick(row.seconds, row.bytes))
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
@@ -161,7 +160,7 @@ class Search(SearchState):
         self.tries, self.experts = constraining.tries, constraining.experts
         row = None if found is None else self.options.row("", constraining.module_of(found.answer))
         known = best[0] if self.constrained is None else self.constrained[0]
-        if found is not None and row is not None and gains(row, known):
+        if found is not None and row is not None and self.objective.gains(row, known):
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
     def _experts(self) -> list[Assignment]:

@@ -22,6 +22,7 @@ from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.explore import Candidate, Explorer, Limits
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.registry import (
@@ -113,7 +114,7 @@ class SearchState:
             find_plugin(find_target(options.compiler, mesh.size).platform)
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
-        problem = problem_of(self.module, self.topology, options.collectives, options.limit)
+        problem = problem_of(self.module, self.topology, options.collectives, options.objective)
         self.problem = with_forbidden(problem, options.forbid, options.whole_below)
         self.prices = self.layered(self.module)
         now = time.monotonic()
@@ -134,6 +135,11 @@ class SearchState:
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
 
     @property
+    def objective(self) -> Objective:
+        """What makes a plan better than another."""
+        return self.options.objective
+
+    @property
     def explained_by(self) -> float:
         """The time after which only known and quick estimates explain the plan."""
         return self.started + _LATEST * self.options.budget_s
@@ -149,7 +155,7 @@ class SearchState:
     def _problem_with(self, chosen: Constrained) -> Problem:
         """The problem with constraints."""
         module = with_constraints(self.module, self.values, chosen, self.mesh_name)
-        return problem_of(module, self.topology, self.options.collectives, self.options.limit)
+        return problem_of(module, self.topology, self.options.collectives, self.options.objective)
 
     def layered(self, module: Module) -> LayeredCandidates | None:
         """The careful estimator, which does not partition; None for a program that it does not support."""

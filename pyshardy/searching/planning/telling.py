@@ -19,11 +19,11 @@ from pyshardy.searching.planning.given import spelled_out
 from pyshardy.searching.planning.known import figures
 from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
-from pyshardy.searching.planning.options import DOING, rank
+from pyshardy.searching.planning.options import DOING
 from pyshardy.searching.planning.ports import plan_specs
 from pyshardy.searching.planning.proof import none_is_better
 from pyshardy.searching.planning.reasons import reasons_of
-from pyshardy.searching.planning.settling import best_row, is_better_plan
+from pyshardy.searching.planning.settling import best_row
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 
 _FOUND = "the best plan that was found"
@@ -75,7 +75,7 @@ def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
     """A remark on a plan that takes little longer and leaves memory free, beside one that leaves next to none."""
     limit = state.options.limit
     rows = [row for row in state.known.front([chosen]) if row.bytes <= _TIGHT * limit]
-    other = min(rows, key=rank, default=None)
+    other = min(rows, key=state.objective.rank, default=None)
     if other is not None and other.seconds <= chosen.seconds * (1 + _LITTLE):
         longer = other.seconds / chosen.seconds - 1
         free, whole, needed, wanted = (
@@ -134,6 +134,7 @@ def _summary(
         compiler="" if state.confirmed is None else state.confirmed.compiler,
         compiled=() if state.confirmed is None else state.confirmed.rows,
         nearest=() if nearest is None else (nearest,),
+        goal=options.objective.goal.value,
     )
 
 
@@ -142,7 +143,7 @@ def _no_better(state: SearchState, chosen: PlanRow, rows: Iterable[PlanRow]) -> 
 
     Where a compiler has chosen the plan, all rows are shown: by estimates another one may be better.
     """
-    return (row for row in rows if state.confirmed is not None or not is_better_plan(row, chosen))
+    return (row for row in rows if state.confirmed is not None or not state.objective.is_better(row, chosen))
 
 
 def _rows(state: SearchState) -> Iterable[PlanRow]:
@@ -153,7 +154,7 @@ def _rows(state: SearchState) -> Iterable[PlanRow]:
     named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
     found = [row for row in (state.known.row_of(name, tactic) for name, tactic in named) if row is not None]
     found += [*state.named, *_best_with_constraints(state)]
-    yield from sorted(found, key=lambda row: (not row.is_exact, *rank(row), row.name))
+    yield from sorted(found, key=lambda row: (not row.is_exact, *state.objective.rank(row), row.name))
 
 
 def _best_with_constraints(state: SearchState) -> Iterable[PlanRow]:
@@ -161,7 +162,7 @@ def _best_with_constraints(state: SearchState) -> Iterable[PlanRow]:
     found: dict[Assignment, PlanRow] = {}
     for answer, row in expert_answers(state):
         best = found.get(answer.assignment)
-        if best is None or rank(row) < rank(best):
+        if best is None or state.objective.rank(row) < state.objective.rank(best):
             found[answer.assignment] = row
     names = set(state.explorer.tactics)
     return [row for row in found.values() if row.name not in names]

@@ -10,6 +10,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.errors import UsageError
 from pyshardy.report.plan import THE_PLAN, CompiledRow
 from pyshardy.results.plan import plan_from_json
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.planning.compiled import AS_GIVEN, Rival, confirmed
 from pyshardy.searching.planning.options import SearchOptions
 from tests.unit.compilers.programs import REPLICATED
@@ -28,7 +29,7 @@ func.func @main(%x: tensor<4096x512xbf16>, %up: tensor<512x2048xbf16>, %down: te
 STEP_BY_STEP = REPLICATED.replace('<@mesh, [{}, {"x", "y"}, {}]>', '<@mesh, [{"y"}, {}, {"x"}]>')
 """Without the constraint that XLA replicates a tensor for."""
 OPTIONS = SearchOptions(
-    find_hardware("v5p"), None, None, CollectiveModel.FORMULA, 1e12, 10.0, 10, 0, compiler="cpu"
+    find_hardware("v5p"), None, None, CollectiveModel.FORMULA, Objective(1e12), 10.0, 10, 0, compiler="cpu"
 )  # fmt: skip
 
 
