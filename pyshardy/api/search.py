@@ -195,7 +195,7 @@ def _with_any_mesh(
         quick = one.look()
         if quick is not None:
             say(f"mesh {axes}: about {format_duration(quick.seconds)}")
-            ranked.append((options.objective.score(quick.seconds, quick.bytes), len(ranked), axes))
+            ranked.append((options.objective.score(quick), len(ranked), axes))
     if not ranked:
         raise refused or UsageError(
             DOING, got=f"{devices} devices", needed="a program that fits on a mesh of these devices"

@@ -40,6 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compiler", metavar="NAME", help=text)
     text = "write the plan as Python source: its rules, and a function that gives arguments their shardings"
     parser.add_argument("--code", metavar="FILE", help=text)
+    text = "write a page: the plan, what it was chosen from, and the program with its shardings"
+    parser.add_argument("--report", metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
@@ -77,6 +79,8 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         plan.save(arguments.save)
     if arguments.code is not None:
         write_whole(arguments.code, code.encode())
+    if arguments.report is not None:
+        plan.report(arguments.report)
     if arguments.patch is not None:
         told, mark, diff = patch.partition("--- ")
         write_whole(arguments.patch, f"{mark}{diff}".encode())

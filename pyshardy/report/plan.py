@@ -57,6 +57,7 @@ class PlanRow:
         is_exact: Whether the figures are those of `pyshardy.cost`; otherwise they are quicker estimates of the search.
         unpriced: The names of ops without a price, which the time leaves out, and how often they run.
         sent_bytes: The bytes that every device sends; 0 if the program was not partitioned.
+        communication_seconds: Estimated time of all collectives, hidden or not.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PlanRow:
     is_exact: bool
     unpriced: tuple[tuple[str, int], ...] = ()
     sent_bytes: int = 0
+    communication_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class CompiledRow:
         estimated_sent_bytes: The bytes that every device sends then.
         replicated_bytes: The bytes of the tensors that the compiler gathers whole on every device.
         refusal: What the compiler said if it refused to partition the program; else empty.
+        communication_seconds: Estimated time of all collectives of the compiler's program, hidden or not.
     """
 
     name: str
@@ -93,6 +96,7 @@ class CompiledRow:
     estimated_sent_bytes: int
     replicated_bytes: int = 0
     refusal: str = ""
+    communication_seconds: float = 0.0
 
     @property
     def is_far(self) -> bool:

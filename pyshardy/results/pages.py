@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import PageInput
+    from pyshardy.report.plan import PlanSummary
     from pyshardy.results.program_result import PerDevice, ProgramResult
 
     Run = tuple[Launches, Estimate]
@@ -32,6 +33,7 @@ def report_bytes(
     figures: Sequence[Mapping[str, str]] = (),
     diagnoses: Sequence[Diagnosis | None] = (),
     runs: Sequence[Run | None] = (),
+    plans: Sequence[PlanSummary | None] = (),
 ) -> bytes:
     """The report of a result, or of two that are compared.
 
@@ -43,6 +45,7 @@ def report_bytes(
         figures: Further figures for the overview of each.
         diagnoses: What costs most in each.
         runs: The kernels and the estimate of each, of which the report shows a run.
+        plans: The plan that gave the shardings of each.
 
     Raises:
         UsageError: The format is unknown.
@@ -54,13 +57,14 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, name, texts, diagnosis, run)
-        for one, name, texts, diagnosis, run in zip(
+        describe_result(one, hints, *about)
+        for one, *about in zip(
             results,
             names or _default_names(results),
             figures or [{}] * len(results),
             diagnoses or [None] * len(results),
             runs or [None] * len(results),
+            plans or [None] * len(results),
         )
     ]
     if kind is PageFormat.HTML:
@@ -77,6 +81,7 @@ def describe_result(
     figures: Mapping[str, str] | None = None,
     diagnosis: Diagnosis | None = None,
     run: Run | None = None,
+    plan: PlanSummary | None = None,
 ) -> dict[str, Any]:
     """The data of the page of a result.
 
@@ -87,17 +92,22 @@ def describe_result(
         figures: Further figures for the overview.
         diagnosis: What costs most.
         run: The kernels and the estimate, of which the page shows a run.
+        plan: The plan that gave the shardings.
     """
     from pyshardy.ir.pause_gc import pause_gc
     from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.describe import describe
+    from pyshardy.report.page.plan import plan_data
     from pyshardy.report.page.run import run_data
 
     with pause_gc():
         texts, data = dict(figures or {}), None
         if run is not None:
             texts, data = cost_figures(run[1]) | texts, run_data(*run)
-        return describe(replace(_material(result, hints, name, texts), diagnosis=diagnosis, run=data))
+        chosen = None if plan is None else plan_data(plan)
+        peak = _peak(result.per_device) if run is None else run[1].memory
+        found = _material(result, hints, name, texts)
+        return describe(replace(found, memory=peak, diagnosis=diagnosis, run=data, plan=chosen))
 
 
 def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:
@@ -118,13 +128,12 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
         traffic=part.traffic,
         found=explain_collectives(why, part.traffic.collectives, part.answer is not None),
         hints={story.reason: story.hint for story in stories if story.hint},
-        memory=_peak(part),
         cost=tuple(figures.items()),
     )
 
 
 def _peak(part: PerDevice) -> Peak:
-    """The peak memory of a device, as `pyshardy.cost` estimates it."""
+    """The peak memory of a device where no chip is named."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
     from pyshardy.costing.lowering import lower

@@ -141,7 +141,7 @@ class Explorer:
 
     def score(self, quick: Quick) -> tuple[float, float]:
         """The quantity to minimize, by the objective of the problem."""
-        return self.objective.score(quick.seconds, quick.bytes, self.limit)
+        return self.objective.score(quick, self.limit)
 
     def run(self) -> None:
         """Search until no better candidate is found, or the search is over."""

@@ -16,6 +16,8 @@ _RISK: Final = 0.05
 """The share of the time that is given to leave the last tenth of the memory free."""
 _TIME: Final = 0.05
 """The power of the time where memory is minimized: twice the time counts like 3.5 % more memory."""
+_HIDDEN: Final = 0.02
+"""The share of their time that collectives count besides: those that kernels hide take memory bandwidth and cores."""
 _ROUNDING: Final = 1e-9
 _PENALTY: Final = 4.0
 _MISSING: Final = 1e3
@@ -34,14 +36,21 @@ class Goal(Enum):
     MEMORY = "memory"
 
 
-class Figures(Protocol):
-    """The figures of a plan: the estimated seconds of a step, the peak bytes of a device, and whether these fit."""
+class Estimated(Protocol):
+    """An estimate: seconds of a step, peak bytes of a device, and seconds of all collectives, hidden or not."""
 
     @property
     def seconds(self) -> float: ...  # noqa: D102
 
     @property
     def bytes(self) -> float: ...  # noqa: D102
+
+    @property
+    def communication_seconds(self) -> float: ...  # noqa: D102
+
+
+class EstimatedPlan(Estimated, Protocol):
+    """An estimate that says whether the memory suffices."""
 
     @property
     def fits(self) -> bool: ...  # noqa: D102
@@ -59,44 +68,44 @@ class Objective:
     limit: float
     goal: Goal = Goal.TIME
 
-    def weight(self, seconds: float, bytes: float) -> float:
+    def weight(self, one: Estimated) -> float:
         """The quantity to minimize among plans that fit.
 
         By time, memory counts 1 % of the time for a whole device, and its last tenth, which may not be there as
-        estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free.
+        estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free. Collectives
+        count 2 % more than they take: hidden ones disturb the kernels that hide them.
 
-        >>> objective = Objective(limit=100.0)
-        >>> objective.weight(1.0, 20.0) < objective.weight(0.995, 80.0)
+        >>> from pyshardy.searching.autopartition.pricing import Quick
+        >>> weight = Objective(limit=100.0).weight
+        >>> weight(Quick(1.0, 20.0)) < weight(Quick(0.995, 80.0))
         True
-        >>> objective.weight(1.03, 40.0) < objective.weight(1.0, 99.0)
+        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 99.0))
         True
-        >>> objective.weight(1.03, 40.0) < objective.weight(1.0, 80.0)
+        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 80.0))
         False
-        >>> Objective(100.0, Goal.MEMORY).weight(2.0, 20.0) < Objective(100.0, Goal.MEMORY).weight(1.0, 21.0)
-        True
         """
+        seconds = one.seconds + _HIDDEN * one.communication_seconds
         if self.goal is Goal.MEMORY:
-            return bytes * float(seconds**_TIME)
-        share = bytes / self.limit
+            return one.bytes * float(seconds**_TIME)
+        share = one.bytes / self.limit
         return seconds * (1 + _WORTH * share + _RISK * max(0.0, share - _TIGHT) / (1 - _TIGHT))
 
-    def score(self, seconds: float, bytes: float, limit: float | None = None) -> tuple[float, float]:
+    def score(self, one: Estimated, limit: float | None = None) -> tuple[float, float]:
         """A sort key of estimates, fitting or not: the weight, with a penalty for missing memory; then the memory.
 
         Args:
-            seconds: The estimated time.
-            bytes: The estimated memory.
+            one: The estimate.
             limit: The bytes that a device may use by this estimate, where it errs to one side.
         """
-        over = max(0.0, bytes / (self.limit if limit is None else limit) - 1.0)
+        over = max(0.0, one.bytes / (self.limit if limit is None else limit) - 1.0)
         most = _MISSING * (self.limit if self.goal is Goal.MEMORY else 1.0)
-        return self.weight(seconds, bytes) * (1.0 + _PENALTY * over) + most * over, bytes
+        return self.weight(one) * (1.0 + _PENALTY * over) + most * over, one.bytes
 
-    def rank(self, plan: Figures) -> tuple[bool, float, float]:
+    def rank(self, plan: EstimatedPlan) -> tuple[bool, float, float]:
         """A sort key: first the plans that fit into memory, by weight; then the others, by memory."""
-        return not plan.fits, self.weight(plan.seconds, plan.bytes) if plan.fits else plan.bytes, plan.bytes
+        return not plan.fits, self.weight(plan) if plan.fits else plan.bytes, plan.bytes
 
-    def is_better(self, plan: Figures, other: Figures, by: float = _ROUNDING) -> bool:
+    def is_better(self, plan: EstimatedPlan, other: EstimatedPlan, by: float = _ROUNDING) -> bool:
         """Whether a plan fits and the other does not, or weighs less by a share; of two that do not fit, the smaller.
 
         Args:
@@ -106,8 +115,8 @@ class Objective:
         """
         if plan.fits != other.fits or not plan.fits:
             return self.rank(plan) < self.rank(other)
-        return self.weight(plan.seconds, plan.bytes) < self.weight(other.seconds, other.bytes) * (1 - by)
+        return self.weight(plan) < self.weight(other) * (1 - by)
 
-    def gains(self, plan: Figures, plain: Figures) -> bool:
+    def gains(self, plan: EstimatedPlan, plain: EstimatedPlan) -> bool:
         """Whether a plan with constraints is worth them, beside one without or with others."""
         return self.is_better(plan, plain, LEAST_GAIN)

@@ -90,6 +90,7 @@ def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:
         seconds=found.step_seconds,
         bytes=float(found.peak_bytes),
         fits=found.peak_bytes <= options.limit,
+        communication_seconds=found.estimate.communication_seconds,
         sent_bytes=sum(one.sent_bytes_per_device for one in found.estimate.collectives),
         replicated_bytes=sum(one.bytes for one in part.replications),
     )

@@ -196,7 +196,7 @@ class Constraining:
         return None if best is None or not best.answer.constraints else self._settled(best)
 
     def _score(self, quick: Quick) -> tuple[float, float]:
-        return self.space.problem.objective.score(quick.seconds, quick.bytes)
+        return self.space.problem.objective.score(quick)
 
     def _priced(self, answer: Answer) -> Quick | None:
         """The careful estimate, counted as a candidate if it was not made before."""
@@ -314,7 +314,7 @@ class Constraining:
             found = None if prices is None else prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return None if found is None else Quick(found.seconds, found.bytes)
+        return None if found is None else Quick.of(found)
 
     def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
         """The plan without the constraints that change nothing beside the others; small values come first."""

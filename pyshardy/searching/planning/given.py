@@ -15,8 +15,10 @@ from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.results.sharded_program import shard
+from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
+from pyshardy.searching.planning.known import row_of
 from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.ports import Placed, port_specs
 from pyshardy.searching.planning.state import SearchState
@@ -74,9 +76,9 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
         found = None if prices is None else prices.price({}, {})
         if found is not None:
             limit = state.options.limit
-            row = PlanRow(name, found.seconds, found.bytes, found.bytes <= limit, False)
-            seconds, bytes = (1 - _ERROR) * found.seconds, (1 - _ERROR) * found.bytes
-            if state.objective.is_better(plan, PlanRow(name, seconds, bytes, bytes <= limit, False)):
+            row = row_of(name, Quick.of(found), limit)
+            less = Quick.of(found).scaled(1 - _ERROR, 1 - _ERROR)
+            if state.objective.is_better(plan, row_of(name, less, limit)):
                 return row
     return state.options.row(name, state.given)
 

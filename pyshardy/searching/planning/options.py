@@ -77,7 +77,9 @@ class SearchOptions:
             return None
         fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
         sent = sum(row.sent_bytes_per_device for row in found.estimate.collectives)
-        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent)
+        return PlanRow(
+            name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent, found.estimate.communication_seconds
+        )
 
 
 def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 
 from pyshardy.report.plan import THE_PLAN, PlanRow
@@ -22,7 +23,6 @@ from pyshardy.searching.autopartition.tactics import without_storing
 from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
 from pyshardy.searching.planning.given import given_assignment
-from pyshardy.searching.planning.known import figures
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
 from pyshardy.searching.planning.settling import settle
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
@@ -148,7 +148,7 @@ class Search(SearchState):
             return
         self.named.append(row)
         if self.objective.is_better(row, best):
-            found = ConstrainedAssignment(own, Quick(row.seconds, row.bytes))
+            found = ConstrainedAssignment(own, Quick.of(row))
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
     def _search_constraints(
@@ -198,7 +198,7 @@ class Search(SearchState):
             module = with_constraints(
                 self.annotated(chosen.assignment), self.values, chosen.constraints, self.mesh_name
             )
-            yield Rival(PlanRow(THE_PLAN, *figures(with_them)), module, chosen.assignment, found)
+            yield Rival(replace(with_them, name=THE_PLAN), module, chosen.assignment, found)
         best = self.known.best()
         assert best is not None
         tactics = {assignment: name for name, assignment in self.explorer.tactics.items()}
@@ -211,4 +211,4 @@ class Search(SearchState):
             row = self.whole(assignment)
             if row is not None:
                 name = names.get(assignment) or tactics.get(assignment) or "the next best plan by estimates"
-                yield Rival(PlanRow(name, *figures(row)), self.annotated(assignment), assignment)
+                yield Rival(replace(row, name=name), self.annotated(assignment), assignment)

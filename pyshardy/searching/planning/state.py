@@ -186,12 +186,12 @@ class SearchState:
         """The estimate of an assignment that `pyshardy.cost` would give, or nearly so where layers repeat."""
         if self.prices is None:
             row = self.whole(assignment)
-            return None if row is None else Quick(row.seconds, row.bytes)
+            return None if row is None else Quick.of(row)
         try:
             found = self.prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return Quick(found.seconds, found.bytes)
+        return Quick.of(found)
 
     def plain(self, assignment: Assignment) -> Quick | None:
         """The same, also after the end of the search for the shardings of inputs."""
@@ -238,7 +238,7 @@ class SearchState:
             except ShardyError:
                 found = None
             if found is not None:
-                self._keep(answer, Quick(found[0].seconds, found[0].bytes))
+                self._keep(answer, Quick.of(found[0]))
             self._counts[key] = None if found is None else found[1]
         return self._counts.get(key)
 

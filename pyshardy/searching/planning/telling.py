@@ -16,7 +16,6 @@ from pyshardy.searching.autopartition.advice import advice
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.given import spelled_out
-from pyshardy.searching.planning.known import figures
 from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
 from pyshardy.searching.planning.options import DOING
@@ -68,7 +67,7 @@ def plan_of(state: SearchState) -> Plan:
     plan = Answer(assignment, constraints)
     reasons = () if state.is_interrupted else reasons_of(state, plan)
     nearest = None if state.is_interrupted else nearest_expert(state, plan)
-    return Plan(_summary(state, chosen, specs, reasons, nearest), state.module)
+    return Plan(_summary(state, chosen, specs, reasons, nearest), state.module, state.options.cost)
 
 
 def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
@@ -98,7 +97,7 @@ def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
         state.notes.append("inputs that have no sharding of their own are left to propagation")
     if not row.fits:
         state.notes += advice(state.space, state.as_given or state.space.empty, row.bytes, state.options.limit)
-    return Plan(_summary(state, row, tuple(specs), (), None), module)
+    return Plan(_summary(state, row, tuple(specs), (), None), module, state.options.cost)
 
 
 def _summary(
@@ -116,7 +115,7 @@ def _summary(
         collectives=options.collectives.value,
         limit=options.limit,
         specs=specs,
-        chosen=PlanRow(THE_PLAN, *figures(chosen)),
+        chosen=replace(chosen, name=THE_PLAN),
         rows=tuple(_no_better(state, chosen, _rows(state))),
         front=tuple(
             _no_better(state, chosen, state.known.front([chosen, *(one.row for one in expert_answers(state))]))
@@ -150,7 +149,7 @@ def _rows(state: SearchState) -> Iterable[PlanRow]:
     if state.given_row is not None:
         yield state.given_row
     if state.unconstrained is not None:
-        yield PlanRow(WITHOUT_CONSTRAINTS, *figures(state.unconstrained))
+        yield replace(state.unconstrained, name=WITHOUT_CONSTRAINTS)
     named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
     found = [row for row in (state.known.row_of(name, tactic) for name, tactic in named) if row is not None]
     found += [*state.named, *_best_with_constraints(state)]

@@ -13,8 +13,8 @@ LIMIT = 250.0
 SIZES = st.floats(1e-3, 1e3)
 
 
-def row(seconds: float, bytes: float) -> PlanRow:
-    return PlanRow("", seconds, bytes, bytes <= LIMIT, True)
+def row(seconds: float, bytes: float, sending: float = 0.0) -> PlanRow:
+    return PlanRow("", seconds, bytes, bytes <= LIMIT, True, communication_seconds=sending)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,13 @@ def test_the_order_is_total_and_what_is_missing_is_worst(
         assert objective.rank(first) < objective.rank(second)
     assert objective.is_better(row(one / 2, size / 2), first)
     if first.fits and bytes > 2 * LIMIT:
-        assert objective.score(one, size) < objective.score(other, bytes)
+        assert objective.score(first) < objective.score(second)
+
+
+def test_of_equal_plans_the_one_that_sends_less_is_better() -> None:
+    is_better = Objective(LIMIT).is_better
+    assert is_better(row(1.0, 101.0), row(1.0, 100.0, 0.2)) and not is_better(row(1.0, 101.0, 0.2), row(1.0, 100.0))
+    assert not is_better(row(1.01, 100.0), row(1.0, 100.0, 0.2))
 
 
 def test_constraints_have_to_gain_enough() -> None:
