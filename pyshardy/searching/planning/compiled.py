@@ -16,8 +16,10 @@ from pyshardy.searching.planning.options import SearchOptions
 
 AS_GIVEN = "as it was given"
 """The name of the program with the shardings that the user gave it."""
-MOST_RIVALS = 4
+MOST_RIVALS = 6
 """The number of plans that the compiler is asked about."""
+MOST_EXPERTS = 3
+"""The number of experts' plans among them."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from pyshardy.core.axes import Dims
 from pyshardy.report.plan import THE_PLAN, PlanRow
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.explore import Limits
@@ -20,9 +21,10 @@ from pyshardy.searching.autopartition.registry import (
 )
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.autopartition.tactics import without_storing
-from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, confirmed
-from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
+from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_EXPERTS, MOST_RIVALS, Rival, confirmed
+from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining
 from pyshardy.searching.planning.given import given_assignment
+from pyshardy.searching.planning.nearest import expert_answers
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
 from pyshardy.searching.planning.settling import settle
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
@@ -191,24 +193,34 @@ class Search(SearchState):
         self.notes += self.confirmed.notes
 
     def _rivals(self) -> Iterator[Rival]:
-        """The best plans: with constraints, without, those of experts, and the next ones by estimates."""
-        if self.constrained is not None:
-            with_them, found = self.constrained
-            chosen = found.answer
-            module = with_constraints(
-                self.annotated(chosen.assignment), self.values, chosen.constraints, self.mesh_name
-            )
-            yield Rival(replace(with_them, name=THE_PLAN), module, chosen.assignment, found)
+        """The best plans: with constraints, without, those of experts with either, and the next ones by estimates."""
         best = self.known.best()
         assert best is not None
-        tactics = {assignment: name for name, assignment in self.explorer.tactics.items()}
-        ranked = [found.assignment for found in self.checker.ranked()]
-        experts = [assignment for assignment in ranked if assignment in tactics]
-        first = WITHOUT_CONSTRAINTS if self.constrained is not None else THE_PLAN
-        names = {best[1]: first} | {one: tactics[one] for one in experts[:2] if one != best[1]}
-        left = MOST_RIVALS - (self.constrained is not None)
-        for assignment in list(dict.fromkeys([*names, *ranked]))[:left]:
-            row = self.whole(assignment)
-            if row is not None:
-                name = names.get(assignment) or tactics.get(assignment) or "the next best plan by estimates"
-                yield Rival(replace(row, name=name), self.annotated(assignment), assignment)
+        plain = Answer(best[1], {})
+        names = {} if self.constrained is None else {_key(self.constrained[1].answer): THE_PLAN}
+        names.setdefault(_key(plain), WITHOUT_CONSTRAINTS if self.constrained is not None else THE_PLAN)
+        answers = [plain] if self.constrained is None else [self.constrained[1].answer, plain]
+        experts = sorted(expert_answers(self), key=lambda one: self.objective.rank(one.row))
+        answers += [one.answer for one in experts[:MOST_EXPERTS]]
+        for one in experts:
+            names.setdefault(_key(one.answer), one.row.name)
+        answers += [Answer(found.assignment, {}) for found in self.checker.ranked()]
+        for answer in list({_key(answer): answer for answer in answers}.values())[:MOST_RIVALS]:
+            rival = self._rival(names.get(_key(answer), "the next best plan by estimates"), answer)
+            if rival is not None:
+                yield rival
+
+    def _rival(self, name: str, answer: Answer) -> Rival | None:
+        """A plan for the compiler; None if it cannot be partitioned."""
+        if not answer.constraints:
+            row, module, found = self.whole(answer.assignment), self.annotated(answer.assignment), None
+        else:
+            assert self.constraining is not None
+            module = self.constraining.module_of(answer)
+            row = self.options.row(name, module)
+            found = None if row is None else ConstrainedAssignment(answer, Quick.of(row))
+        return None if row is None else Rival(replace(row, name=name), module, answer.assignment, found)
+
+
+def _key(answer: Answer) -> tuple[Assignment, tuple[tuple[int, Dims], ...]]:
+    return answer.assignment, tuple(sorted(answer.constraints.items()))

@@ -52,6 +52,11 @@ def plan_of(state: SearchState) -> Plan:
         state.is_given = rival.assignment is None
         if rival.constrained is None:
             state.constrained, state.constraints = None, ()
+        elif state.constraining is not None and (
+            state.constrained is None or rival.constrained.answer != state.constrained[1].answer
+        ):
+            state.constrained = rival.row, rival.constrained
+            state.constraints = state.constraining.plan_constraints(rival.constrained)
         chosen, assignment = rival.row, assignment if rival.assignment is None else rival.assignment
     if state.is_given and state.given_row is not None:
         return _given_plan(state, state.given_row, best_row(state) or chosen)

@@ -50,7 +50,7 @@ def test_the_figures_are_those_of_the_compiler_s_program() -> None:
     plan = pyshardy.search(module, compiler="cpu", candidates=30)
     rows = plan.summary.compiled
     assert plan.summary.compiler.startswith("XLA for CPUs (jaxlib ")
-    assert 3 <= len(rows) <= 5 and {THE_PLAN, AS_GIVEN} <= {row.name for row in rows}
+    assert 3 <= len(rows) <= 7 and {THE_PLAN, AS_GIVEN} <= {row.name for row in rows}
     assert [row.seconds for row in rows] == sorted(row.seconds for row in rows)
     again = pyshardy.cost(pyshardy.partition(plan.apply(module), compiler="cpu"), "v5p")
     assert (plan.step_seconds, plan.peak_bytes) == (again.step_seconds, again.peak_bytes)
