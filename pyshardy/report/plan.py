@@ -148,6 +148,9 @@ class PlanSummary:
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
         nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
         goal: What the plan was chosen by: "time" or "memory".
+        way: The version of the program that the plan is for, such as "mesh data=8" or "4 micro-batches"; empty if there
+            was one.
+        ways: The cost of every version, the best first; of those that were not searched, that of their best tactic.
     """
 
     hardware: str
@@ -172,6 +175,8 @@ class PlanSummary:
     compiled: tuple[CompiledRow, ...] = ()
     nearest: tuple[NearestExpert, ...] = ()
     goal: str = "time"
+    way: str = ""
+    ways: tuple[PlanRow, ...] = ()
 
     @property
     def rules(self) -> tuple[PlanRule, ...]:
@@ -194,6 +199,8 @@ def plan_tables(found: PlanSummary) -> Page:
         parts += [_constraints(found), ""]
     if found.compiled:
         parts += [_compiled(found), *_words(found), ""]
+    if len(found.ways) > 1:
+        parts += [_ways(found), ""]
     parts.append(_costs(found))
     for one in found.nearest:
         parts += ["", *map(Text, one.lines(found.chosen.seconds, found.chosen.bytes))]
@@ -319,6 +326,19 @@ def _costs(found: PlanSummary) -> Table:
         table.add_row(*_cells(row, found))
     if len(found.rows) > _MOST_ROWS:
         table.add_row(f"{len(found.rows) - _MOST_ROWS} more, slower", "", "", "", "")
+    return table
+
+
+def _ways(found: PlanSummary) -> Table:
+    table = _titled(f"the plan is for: {found.way} (~ marks the best tactic of a version that was not searched)")
+    table.add_column("", overflow="fold")
+    for name in ("step", "vs. plan", "peak"):
+        table.add_column(name, justify="right")
+    table.add_column("fits")
+    for row in found.ways[:_MOST_ROWS]:
+        table.add_row(*_cells(row, found), style="bold" if row.name == found.way else "")
+    if len(found.ways) > _MOST_ROWS:
+        table.add_row(f"{len(found.ways) - _MOST_ROWS} more", "", "", "", "")
     return table
 
 

@@ -43,10 +43,10 @@ class Search(SearchState):
     """One search over one mesh."""
 
     def look(self) -> Quick | None:
-        """The quick estimate of the best tactic; None if none propagates."""
+        """The estimate of the best tactic, a careful one if that can be made; None if none propagates."""
         self.explorer.seed()
         best = self.explorer.best
-        return None if best is None else best.quick
+        return None if best is None else self.checker.evaluate(best.assignment) or best.quick
 
     def run(self) -> Plan:
         """Search, and return the best plan."""
