@@ -66,6 +66,20 @@ def test_an_end_is_as_long_as_it_has_to_be() -> None:
     assert [rule.pattern for rule in rules_of(dotted)] == ["*.attn.kernel", "*"]
 
 
+def test_state_that_is_sharded_further_is_one_rule_after_its_parameter() -> None:
+    specs = [NamedSpec(f"{name}['layers'][*]['w']", axes, 32) for name, axes in (
+        ("params", ()), ("mean", MODEL), ("square", MODEL))]  # fmt: skip
+    specs += [
+        NamedSpec("params['head']", DATA, 1),
+        NamedSpec("mean['head']", MODEL, 1),
+        NamedSpec("square['head']", MODEL, 1),
+    ]
+    assert [(rule.pattern, rule.axes, rule.count) for rule in rules_of(specs)] == [
+        ("params['layers'][*]['w']", (), 32), ("params['head']", DATA, 1),
+        ("*['w']", MODEL, 64), ("*['head']", MODEL, 2), ("*", (), 0),
+    ]  # fmt: skip
+
+
 def test_without_inputs_there_are_no_rules() -> None:
     assert rules_of([]) == ()
 
