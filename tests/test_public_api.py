@@ -21,7 +21,7 @@ def test_exports() -> None:
         "AxisRef", "Budgets", "CollectiveModel", "Confirmation", "Cost", "Diagnosis", "Diagnostic", "Diagnostics", "Difference", "DimSharding", "Drawing",
         "Edit", "Engine", "Estimate", "FactorKind", "Finding", "Hardware", "InvalidModuleError", "InvalidRuleError",
         "InvalidShardingError", "KindTotal", "Lock", "LockDifference", "Mesh", "Module", "NotationError", "OpSpec", "Partition",
-        "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PropagateOptions", "Propagation", "ReductionKind",
+        "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PlanDifference", "PropagateOptions", "Propagation", "ReductionKind",
         "Rule", "RuleNotationError", "SearchTask", "Severity", "ShardyError", "StrategyOption", "TensorSharding",
         "UnsupportedVersionError", "UsageError", "View", "annotate", "check", "clear_caches", "compiled_collectives",
         "confirm", "constrain", "cost", "diff", "doctor", "draw", "from_gspmd", "from_torch", "initialize_distributed", "jit", "load",
