@@ -173,7 +173,8 @@ class _Asker:
         instead, groups = priced[best], rule.groups
         specs = " or ".join(dict.fromkeys(format_spec(without_end(best[group])) for group in groups))
         seconds, bytes = instead.seconds - own.seconds, instead.bytes - own.bytes
-        return PlanReason(decision, seconds, bytes, specs, is_exact, changes)
+        sending = instead.communication_seconds - own.communication_seconds
+        return PlanReason(decision, seconds, bytes, specs, is_exact, changes, sending)
 
     def changes(self, rule: RuleGroups) -> tuple[CollectiveChange, ...]:
         """The collectives that a rule makes and spares, beside the same arrays kept whole."""
