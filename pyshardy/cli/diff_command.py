@@ -71,9 +71,9 @@ def find_difference(
     else:
         found = _compared(before, arguments, options)
     if not arguments.collectives:
-        return found.without_talk()
+        return found.without_communication()
     with stage("partitioning both"), naming(arguments.source):
-        _ = found.talk
+        _ = found.communication
     return found
 
 

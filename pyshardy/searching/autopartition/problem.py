@@ -92,3 +92,8 @@ class Problem:
     objective: Objective
     layers: Sequence[tuple[int, int]] = ()
     places: Callable[[], Mapping[Hashable, int]] = dict
+
+    @property
+    def limit(self) -> float:
+        """The bytes of memory that a device may use."""
+        return self.objective.limit

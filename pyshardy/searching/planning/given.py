@@ -18,7 +18,7 @@ from pyshardy.results.sharded_program import shard
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
-from pyshardy.searching.planning.known import row_of
+from pyshardy.searching.planning.estimates import row_of
 from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.ports import Placed, port_specs
 from pyshardy.searching.planning.state import SearchState
@@ -68,10 +68,10 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
     """
     name = AS_GIVEN
     if not is_sharded(state.given):
-        row = state.known.row_of(name, state.space.empty)
+        row = state.estimates.row_of(name, state.space.empty)
         if row is not None:
             return row
-    if not state.known.is_like_whole:
+    if not state.estimates.is_like_whole:
         prices = state.layered(state.given)
         found = None if prices is None else prices.price({}, {})
         if found is not None:

@@ -96,7 +96,7 @@ class Search(SearchState):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
         self.checker.look_at("careful estimates", dict.fromkeys(wanted))
         self.checker.climb(self.explorer.found)
-        if self.known.is_like_whole and self.prices is not None:
+        if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
             if self.all:
                 self.checker.allow(len(self.all))
@@ -107,10 +107,10 @@ class Search(SearchState):
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self.known.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
+        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self.whole(ranked[0])
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
-            best = self.known.best()
+            best = self.estimates.best()
             is_done = assignment not in others and best is not None and best[0].fits
             if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
                 break
@@ -121,7 +121,7 @@ class Search(SearchState):
 
         What a registered partitioner found with constraints is partitioned in any case.
         """
-        best = self.known.best()
+        best = self.estimates.best()
         until = self.explained_by - 1.5 * self.whole_seconds
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
@@ -172,7 +172,7 @@ class Search(SearchState):
         took as long as the one that stores nothing.
         """
         tactics = self.explorer.tactics
-        rows = {name: self.known.row_of(name, assignment) for name, assignment in tactics.items()}
+        rows = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
         seconds = {name: row.seconds for name, row in rows.items() if row is not None}
         bases = {name: seconds.get(base, math.inf) for name in seconds if (base := without_storing(name)) != name}
         ranked = sorted(seconds, key=lambda name: seconds[name])
@@ -182,7 +182,7 @@ class Search(SearchState):
 
     def _confirm(self) -> None:
         """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
-        if not self.options.compiler or self.known.best() is None:
+        if not self.options.compiler or self.estimates.best() is None:
             return
         if self.given_row is None or not self.given_row.is_exact:
             self.given_row = self.options.row(AS_GIVEN, self.given)
@@ -194,7 +194,7 @@ class Search(SearchState):
 
     def _rivals(self) -> Iterator[Rival]:
         """The best plans: with constraints, without, those of experts with either, and the next ones by estimates."""
-        best = self.known.best()
+        best = self.estimates.best()
         assert best is not None
         plain = Answer(best[1], {})
         names = {} if self.constrained is None else {_key(self.constrained[1].answer): THE_PLAN}

@@ -22,7 +22,7 @@ _MOST_WHOLE = 8
 def best_row(state: SearchState) -> PlanRow | None:
     """The best plan that was partitioned, with constraints or without; None if none was."""
     found = [] if state.constrained is None else [state.constrained[0]]
-    best = state.known.best()
+    best = state.estimates.best()
     found += [] if best is None else [best[0]]
     return min(found, key=state.objective.rank, default=None)
 
@@ -38,7 +38,7 @@ def settle(state: SearchState) -> None:
     _look_at_tactics(state)
     _partition(state)
     _partition_experts(state)
-    plain, constrained = state.known.best(), None if state.constrained is None else state.constrained[0]
+    plain, constrained = state.estimates.best(), None if state.constrained is None else state.constrained[0]
     if constrained is not None and plain is not None and not state.objective.is_better(constrained, plain[0]):
         state.constrained, state.constraints = None, ()
     _improve(state)
@@ -56,7 +56,7 @@ def _look_at_tactics(state: SearchState) -> None:
     assert best is not None
     waiting = []
     for name, tactic in state.explorer.tactics.items():
-        row = None if first(tactic) in state.checker.found else state.known.row_of(name, tactic)
+        row = None if first(tactic) in state.checker.found else state.estimates.row_of(name, tactic)
         if row is not None and state.objective.is_better(row, best):
             waiting.append((state.objective.rank(row), first(tactic)))
     for _, assignment in sorted(waiting)[:_MOST_CAREFUL]:
@@ -70,8 +70,8 @@ def _partition(state: SearchState) -> None:
     tries = 0
     for found in state.checker.ranked():
         best = best_row(state)
-        row = state.known.row_of("", found.assignment)
-        if found.assignment in state.known.wholes or best is None or row is None:
+        row = state.estimates.row_of("", found.assignment)
+        if found.assignment in state.estimates.wholes or best is None or row is None:
             continue
         if state.objective.is_better(row, best) and tries < _MOST_WHOLE:
             state.whole(found.assignment)
@@ -81,10 +81,10 @@ def _partition(state: SearchState) -> None:
 def _partition_experts(state: SearchState) -> None:
     """Partition the plans of experts with constraints that look better than the plan by careful estimates."""
     tries = 0
-    rows = [state.known.careful_row("", plan.found.quick) for plan in state.experts]
+    rows = [state.estimates.careful_row("", plan.found.quick) for plan in state.experts]
     for at in sorted(range(len(rows)), key=lambda at: state.objective.rank(rows[at])):
         best, plan = best_row(state), state.experts[at]
-        if best is None or tries >= _MOST_WHOLE or state.known.is_like_whole:
+        if best is None or tries >= _MOST_WHOLE or state.estimates.is_like_whole:
             return
         if state.objective.is_better(rows[at], best):
             state.experts[at] = plan._replace(row=_priced(state, plan.found))
@@ -120,7 +120,7 @@ def best_answer(state: SearchState) -> Answer | None:
     """The best plan that was partitioned; None if none was."""
     if state.constrained is not None:
         return state.constrained[1].answer
-    best = state.known.best()
+    best = state.estimates.best()
     return None if best is None else Answer(best[1], {})
 
 

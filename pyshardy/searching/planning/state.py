@@ -35,8 +35,8 @@ from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
+from pyshardy.searching.planning.estimates import Estimates
 from pyshardy.searching.planning.forbidding import with_forbidden
-from pyshardy.searching.planning.known import Known
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
@@ -67,7 +67,7 @@ class SearchState:
     Attributes:
         explorer: Compares many candidates by quick estimates.
         checker: Compares the best of them and their neighbours by the estimate of `LayeredCandidates`.
-        known: The costs of candidates.
+        estimates: The costs of candidates.
         all: All shardings of inputs, if they are few.
         constrained: The plan, if it has constraints, with its whole estimate.
         unconstrained: The best plan without constraints, beside a plan with some.
@@ -131,7 +131,7 @@ class SearchState:
         self.checker = Explorer(
             self.space, Limits(end, most, options.seed), self.watch, self.careful, self.explorer.symmetry
         )
-        self.known = Known(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
+        self.estimates = Estimates(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
 
     @property
@@ -251,11 +251,11 @@ class SearchState:
 
     def whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
-        if assignment not in self.known.wholes:
+        if assignment not in self.estimates.wholes:
             started = time.monotonic()
-            self.known.wholes[assignment] = self.options.row("", self.annotated(assignment))
+            self.estimates.wholes[assignment] = self.options.row("", self.annotated(assignment))
             self.whole_seconds = time.monotonic() - started
-        return self.known.wholes[assignment]
+        return self.estimates.wholes[assignment]
 
     def borders(self, assignment: Assignment) -> tuple[ShardingsByPosition, ShardingsByPosition]:
         """The shardings of inputs and outputs by position."""

@@ -38,7 +38,7 @@ def plan_of(state: SearchState) -> Plan:
     Raises:
         UsageError: The program cannot be partitioned.
     """
-    found = state.known.best()
+    found = state.estimates.best()
     if found is None:
         best = state.checker.best or state.explorer.best
         assignment = state.space.empty if best is None else best.assignment
@@ -78,7 +78,7 @@ def plan_of(state: SearchState) -> Plan:
 def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
     """A remark on a plan that takes little longer and leaves memory free, beside one that leaves next to none."""
     limit = state.options.limit
-    rows = [row for row in state.known.front([chosen]) if row.bytes <= _TIGHT * limit]
+    rows = [row for row in state.estimates.front([chosen]) if row.bytes <= _TIGHT * limit]
     other = min(rows, key=state.objective.rank, default=None)
     if other is not None and other.seconds <= chosen.seconds * (1 + _LITTLE):
         longer = other.seconds / chosen.seconds - 1
@@ -123,7 +123,7 @@ def _summary(
         chosen=replace(chosen, name=THE_PLAN),
         rows=tuple(_no_better(state, chosen, _rows(state))),
         front=tuple(
-            _no_better(state, chosen, state.known.front([chosen, *(one.row for one in expert_answers(state))]))
+            _no_better(state, chosen, state.estimates.front([chosen, *(one.row for one in expert_answers(state))]))
         ),
         reasons=reasons,
         candidates=len({**explorer.found, **state.checker.found}) + len(state.task.between.found) + state.tries,
@@ -134,7 +134,7 @@ def _summary(
         notes=tuple(filter(None, (*state.notes, placement(state.topology)))),
         constraints=state.constraints,
         bound=0.0 if state.prices is None else state.prices.least_seconds(),
-        all_tried=len(state.all) if none_is_better(state.known, state.all, chosen) else 0,
+        all_tried=len(state.all) if none_is_better(state.estimates, state.all, chosen) else 0,
         compiler="" if state.confirmed is None else state.confirmed.compiler,
         compiled=() if state.confirmed is None else state.confirmed.rows,
         nearest=() if nearest is None else (nearest,),
@@ -156,7 +156,7 @@ def _rows(state: SearchState) -> Iterable[PlanRow]:
     if state.unconstrained is not None:
         yield replace(state.unconstrained, name=WITHOUT_CONSTRAINTS)
     named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
-    found = [row for row in (state.known.row_of(name, tactic) for name, tactic in named) if row is not None]
+    found = [row for row in (state.estimates.row_of(name, tactic) for name, tactic in named) if row is not None]
     found += [*state.named, *_best_with_constraints(state)]
     yield from sorted(found, key=lambda row: (not row.is_exact, *state.objective.rank(row), row.name))
 

@@ -11,7 +11,7 @@ from pyshardy.ir.module import Module
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow
 from pyshardy.results.plan import Plan
-from pyshardy.searching.planning.known import row_of
+from pyshardy.searching.planning.estimates import row_of
 from pyshardy.searching.planning.options import DOING, Keep, SearchOptions
 from pyshardy.searching.planning.search import Search
 

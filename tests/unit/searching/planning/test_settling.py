@@ -84,7 +84,7 @@ class Looks:
         self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
         found = [ConstrainedAssignment(Answer((), {at: ()}), Quick(0.5, 1.0)) for at in range(len(wholes))]
         self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
-        self.known = SimpleNamespace(
+        self.estimates = SimpleNamespace(
             is_like_whole=is_like_whole,
             best=lambda: (self.plan, ()),
             careful_row=lambda name, quick: PlanRow(name, quick.seconds, quick.bytes, True, False),

@@ -18,7 +18,9 @@ def remarks(chosen: tuple[float, float], *others: tuple[float, float]) -> list[s
     """What is said of a plan of so many seconds and GiB, beside others, on a chip with 80 GiB."""
     rows = [PlanRow("", seconds, size * GIB, True, True) for seconds, size in (chosen, *others)]
     known = SimpleNamespace(front=lambda _: rows)
-    state: Any = SimpleNamespace(options=SimpleNamespace(limit=80 * GIB), objective=Objective(80 * GIB), known=known)
+    state: Any = SimpleNamespace(
+        options=SimpleNamespace(limit=80 * GIB), objective=Objective(80 * GIB), estimates=known
+    )
     return list(_roomier(state, rows[0]))
 
 

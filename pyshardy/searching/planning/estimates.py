@@ -14,7 +14,7 @@ from pyshardy.searching.planning.options import SearchOptions
 
 
 @dataclass
-class Known:
+class Estimates:
     """The costs of candidates.
 
     Attributes:
