@@ -19,6 +19,7 @@ _TIME: Final = 0.05
 _HIDDEN: Final = 0.02
 """The share of their time that collectives count besides: those that kernels hide take memory bandwidth and cores."""
 _ROUNDING: Final = 1e-9
+_DIGITS: Final = 9
 _PENALTY: Final = 4.0
 _MISSING: Final = 1e3
 """The factor on the weight, and what is added to it, per share of the memory that is missing."""
@@ -86,9 +87,9 @@ class Objective:
         """
         seconds = one.seconds + _HIDDEN * one.communication_seconds
         if self.goal is Goal.MEMORY:
-            return one.bytes * float(seconds**_TIME)
+            return _rounded(one.bytes * float(seconds**_TIME))
         share = one.bytes / self.limit
-        return seconds * (1 + _WORTH * share + _RISK * max(0.0, share - _TIGHT) / (1 - _TIGHT))
+        return _rounded(seconds * (1 + _WORTH * share + _RISK * max(0.0, share - _TIGHT) / (1 - _TIGHT)))
 
     def score(self, one: Estimated, limit: float | None = None) -> tuple[float, float]:
         """A sort key of estimates, fitting or not: the weight, with a penalty for missing memory; then the memory.
@@ -120,3 +121,12 @@ class Objective:
     def gains(self, plan: EstimatedPlan, plain: EstimatedPlan) -> bool:
         """Whether a plan with constraints is worth them, beside one without or with others."""
         return self.is_better(plan, plain, LEAST_GAIN)
+
+
+def _rounded(number: float) -> float:
+    """A number without the digits in which sums differ between versions of Python, so that equal plans are equal.
+
+    >>> _rounded(0.1 + 0.2) == _rounded(0.3), _rounded(0.0)
+    (True, 0.0)
+    """
+    return float(f"{number:.{_DIGITS}g}")
