@@ -181,7 +181,7 @@ class PlanSummary:
     @property
     def rules(self) -> tuple[PlanRule, ...]:
         """The shardings of inputs as rules: patterns of names, the first of which decides."""
-        return rules_of(NamedSpec(one.name, one.axes, one.count) for one in self.specs if not one.is_output)
+        return rules_of(NamedSpec(one.name, one.axes, one.count, one.shape) for one in self.specs if not one.is_output)
 
     @property
     def final(self) -> PlanRow | CompiledRow:

@@ -23,11 +23,13 @@ class NamedSpec(NamedTuple):
         name: Their name; `[*]` stands for every layer.
         axes: The axes.
         arrays: The number of inputs.
+        shape: The shape of each.
     """
 
     name: str
     axes: Dims
     arrays: int
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,16 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     for one in known:
         for end in _ends(one.name):
             by_end.setdefault(end, Counter())[one.axes] += 1
-    common = {end: axes for end, found in by_end.items() if (axes := _common(found))}
+    shapes: dict[str, set[tuple[int, ...]]] = {}
+    for one in known:
+        for end in _ends(one.name):
+            shapes.setdefault(end, set()).add(one.shape)
+    common = {end: axes for end, found in by_end.items() if len(shapes[end]) == 1 and (axes := _common(found))}
     counts: dict[tuple[str, Dims], int] = {}
     later: dict[tuple[str, Dims], int] = {}
     for one in known:
-        shortest, *_ = ends = _ends(one.name)
+        ends = _ends(one.name)
+        shortest = next((end for end in ends if len(shapes[end]) == 1), one.name)
         end = next((end for end in ends if len(by_end[end]) == 1), one.name)
         pattern = end if end == one.name else f"*{end}"
         if common.get(shortest) == one.axes:
@@ -166,14 +173,23 @@ def make_mesh():
 
 
 def shardings(mesh, **arguments):
-    """The shardings of arguments, in the same trees: jax.jit(step, in_shardings=tuple(shardings(...).values()))."""
+    """The shardings of arguments, in the same trees: jax.jit(step, in_shardings=tuple(shardings(...).values())).
 
-    def fits(pattern, name):
-        return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL)
+    For a model of flax.nnx, with state = nnx.state(model):
+    nnx.update(model, jax.device_put(state, shardings(mesh, model=state)["model"]))
+    """
+
+    def names(path):
+        keys = [getattr(key, "key", getattr(key, "idx", getattr(key, "name", None))) for key in path]
+        yield keys[0] + jax.tree_util.keystr(path[1:])
+        yield keys[0] + "".join(f"[{{key}}]" if isinstance(key, int) else f".{{key}}" for key in keys[1:])  # flax.nnx
+
+    def fits(pattern, path):
+        regex = ".*".join(map(re.escape, pattern.split("*")))
+        return any(re.fullmatch(regex, name, re.DOTALL) for name in names(path))
 
     def sharding(path, _):
-        name = jax.tree_util.keystr(path[1:])
-        return NamedSharding(mesh, next(spec for pattern, spec in RULES if fits(pattern, path[0].key + name)))
+        return NamedSharding(mesh, next(spec for pattern, spec in RULES if fits(pattern, path)))
 
     return jax.tree_util.tree_map_with_path(sharding, arguments)
 '''

@@ -77,7 +77,7 @@ def rule_groups(state: SearchState, assignment: Assignment) -> list[RuleGroups]:
     """The rules of an assignment with the groups that they decide; those of most bytes first."""
     space, inputs = state.space, state.inputs
     specs = [spec for spec in plan_specs(space, assignment, inputs, state.outputs) if not spec.is_output]
-    rules = rules_of(NamedSpec(one.name, one.axes, one.count) for one in specs)
+    rules = rules_of(NamedSpec(one.name, one.axes, one.count, one.shape) for one in specs)
     found: dict[str, RuleGroups] = {}
     for number, group in enumerate(space.groups):
         name = inputs[group.members[0]].name
