@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from pyshardy.checkup.source import FILTER_JIT, JitCall
+from pyshardy.checkup.source import JitCall
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
@@ -29,7 +29,7 @@ def returned_patch(call: JitCall | None, outputs: Mapping[str, Dims | None]) -> 
         The diff; empty where the outputs are other trees than tuples of dictionaries, or equinox jits the function.
     """
     tree = syntax_tree(call.file) if call is not None else None
-    if call is None or tree is None or call.name == FILTER_JIT:
+    if call is None or tree is None or call.is_equinox:
         return ""
     mesh = mesh_variable(tree)
     spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
