@@ -214,13 +214,16 @@ def _shards(one: InterfaceTensor, propagated: Propagation) -> int:
 
 def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> str:
     """`out_shardings` in the user's source; other outputs keep those that they have."""
-    outputs = {}
-    for one in output_tensors(module.root):
+    outputs, found = {}, output_tensors(module.root)
+    for one in found:
         sharding = changed.get(one.index, one.sharding)
         if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
             return ""
         outputs[one.name] = None if sharding is None else without_end(_dims(sharding))
-    return returned_patch(jit_call(user_files(module.root), _function(module)), outputs)
+    inputs, files = input_tensors(module.root), user_files(module.root)
+    ties = _ties(module, inputs, found)
+    replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
+    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files)
 
 
 def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:

@@ -188,6 +188,39 @@ def test_outputs_get_shardings(file: Path, text: str, outputs: dict[str, Any], a
     assert added(returned_patch(jit_call([str(file)], "f"), dims)) == ([] if after is None else [after])
 
 
+@pytest.mark.parametrize(
+    "text, returned, after",
+    [
+        ("params = [{} for _ in range(2)]", "result[0]", "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("params = ({}, {})", "result[0]", "(({'a': P('x'), 'b': P()}, {'a': P('x'), 'b': P()}), None)"),
+        ("def init(): return [{}] * 2\nparams = jax.jit(init, out_shardings=s)(key)", "result[0]",
+         "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("blocks = []\nparams = blocks + [3]", "result[0]", "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("params = list(made)", "result", "[{'a': P('x'), 'b': P()}] * 2"),
+        ("params = {}\nparams = made()", "result[0]", ""),
+        ("params = []\nparams = ()", "result[0]", ""),
+        ("params = params", "result[0]", ""),
+    ],
+)  # fmt: skip
+def test_lists_and_tuples_are_those_of_the_source(file: Path, text: str, returned: str, after: str) -> None:
+    """Their names are alike, and `jax.jit` refuses one for the other."""
+    file.write_text(f"from jax.sharding import PartitionSpec as P\n{text}\nstep = jit(f)\n")
+    shardings = {f"[{layer}]['{name}']": axes for layer in (0, 1) for name, axes in (("a", (("x",),)), ("b", ()))}
+    outputs: dict[str, Dims | None] = {returned + rest: axes for rest, axes in shardings.items()}
+    if returned != "result":
+        outputs["result[1]"] = None
+    replaced = {returned + rest: f"params{rest}" for rest in shardings}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)])
+    assert added(diff) == ([f"step = jit(f, out_shardings={after})"] if after else [])
+
+
+def test_a_list_under_a_key_is_found_by_it(file: Path) -> None:
+    file.write_text("from jax.sharding import PartitionSpec as P\np = dict(blocks=[{}])\nstep = jit(f)\n")
+    outputs: dict[str, Dims | None] = {"result['blocks'][0]['a']": (("x",),), "result['blocks'][0]['b']": ()}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, {}, [str(file)])
+    assert added(diff) == ["step = jit(f, out_shardings={'blocks': [{'a': P('x'), 'b': P()}]})"]
+
+
 def test_outputs_get_shardings_on_the_mesh_of_the_file(file: Path) -> None:
     file.write_text("import jax\nmesh = jax.make_mesh((8,), ('x',))\nstep = jax.jit(f)\n")
     made = "jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('x'))"
