@@ -12,11 +12,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
 from jaxlib.mlir import ir
 
 from pyshardy.core.text import quote
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.frontend.jax_nnx import is_model
+from pyshardy.frontend.jax_nnx import is_model, is_split_model
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.locations import named_location
 from pyshardy.ir.module import Module
@@ -62,6 +63,27 @@ def with_nnx_names(module: Module, function: Any, args: Sequence[Any], kwargs: M
     if results:
         main.set_attr("res_attrs", tuple(results))
     return module.with_root(root)
+
+
+def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowered) -> Module:
+    """The same where no arguments are there: models are put together again from what `lowered` keeps of them.
+
+    Args:
+        module: The module.
+        function: The function under `nnx.jit`.
+        lowered: JAX's own result of lowering it.
+    """
+    nnx = sys.modules["flax.nnx"]
+    shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(lowered.args_info)]
+
+    def merged(node: Any) -> Any:
+        return nnx.merge(node.graphdef, *node.states) if is_split_model(node) else node
+
+    try:
+        args, kwargs = jax.tree.map(merged, jax.tree.unflatten(lowered.in_tree, shapes), is_leaf=is_split_model)
+    except Exception:  # another version of nnx, or a model that shares variables with that of another argument
+        return module
+    return with_nnx_names(module, function, args, kwargs)
 
 
 Paths = Sequence[tuple[str, tuple[int, ...]]]

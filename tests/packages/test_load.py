@@ -103,6 +103,9 @@ def test_the_names_of_a_model_under_nnx_jit() -> None:
     assert shapes["model.up.kernel.value"] == shapes["optimizer.opt_state[0].nu.up.kernel.value"] == (32, 64)
     assert "result[0][0].up.kernel.value" in [tensor.name for tensor in found.outputs]
     assert not any("states" in tensor.name for tensor in (*found.inputs, *found.outputs))
+    names = [[tensor.name for tensor in side] for side in (found.inputs, found.outputs)]
+    real = pyshardy.propagate(pyshardy.load(step.lower(model, optimizer, X, y=X)))
+    assert [[tensor.name for tensor in side] for side in (real.inputs, real.outputs)] == names
 
 
 @needs("flax")
