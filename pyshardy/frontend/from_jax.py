@@ -27,6 +27,7 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
+from pyshardy.frontend.jax_model_names import with_lowered_names, with_model_names
 from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call, nnx_function
 from pyshardy.frontend.jax_private import (
     compile_arg,
@@ -39,7 +40,6 @@ from pyshardy.frontend.jax_private import (
 )
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_names import with_lowered_names, with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -192,8 +192,8 @@ def load_function(
         static_argnums=(fixed,) if isinstance(fixed, int) else tuple(fixed),
         example=jax.tree.map(lambda leaf: None if is_array(leaf) else leaf, (tuple(args), dict(kwargs))),
     )
+    module = with_model_names(module, function, args, kwargs)
     if is_nnx_jitted(function):
-        module = with_nnx_names(module, function, args, kwargs)
         module.origin = replace(module.origin, nnx=nnx_call(function, args))
     if target.spec_mesh is not None:
         module = _on_mesh(module, target.spec_mesh, target)

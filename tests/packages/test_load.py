@@ -185,6 +185,30 @@ def test_keras() -> None:
     assert found.in_specs[0][1:3] == [P("model"), P("model", None)]
 
 
+@needs("keras")
+@pytest.mark.parametrize("step, part", [("train_step", "optimizer"), ("test_step", "metrics"), ("predict_step", "")])
+def test_the_names_of_a_model_in_the_steps_of_keras(step: str, part: str) -> None:
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    import keras
+
+    model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(32)])
+    model.compile(optimizer="adam", loss="mse")
+    model.train_on_batch(np.zeros((8, 32), "float32"), np.zeros((8, 32), "float32"))  # builds the optimizer, too
+    lists = {
+        "optimizer": (model.optimizer.variables, model.metrics_variables), "metrics": (model.metrics_variables,),
+    }.get(part, ())  # fmt: skip
+    state = [
+        [jax.ShapeDtypeStruct(variable.shape, variable.dtype) for variable in variables]
+        for variables in (model.trainable_variables, model.non_trainable_variables, *lists)
+    ]
+    found = pyshardy.propagate(pyshardy.load(getattr(model, step), state, (X, X) if part else (X,), mesh=CLUSTER))
+    kernel = f"model['{model.trainable_variables[0].path}']"
+    assert names(found)[0] == kernel and any(name.startswith(f"{part}['") for name in names(found)) == bool(part)
+    assert not any(name.startswith("state[") for name in names(found))
+    if step == "train_step":
+        assert f"result[1].{kernel}" in [tensor.name for tensor in found.outputs]
+
+
 @needs("flax")
 @pytest.mark.parametrize("options", [{}, {"graph": False}, {"graph": True}])
 def test_run_updates_the_models_of_nnx_jit(options: dict[str, bool]) -> None:
