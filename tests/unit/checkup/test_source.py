@@ -96,6 +96,34 @@ def test_the_spec_of_a_constraint_is_changed_in_its_line(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "line, after",
+    [
+        ('x = put(x, "data")', "x = put(x, 'data', None, 'model')"),
+        ('x = put(x + 1, "data", None)', "x = put(x + 1, 'data', None, 'model')"),
+        ('x = put(x, "model")', None),
+        ("x = put(x, axis)", None),
+        ('x = put(x, "data") + put(y, "data")', None),
+        ('x = given(x, "data")', None),
+    ],
+)
+def test_the_axes_that_a_helper_is_given_are_changed(file: Path, line: str, after: str | None) -> None:
+    helpers = "".join(
+        f"def {name}(x, *axes):\n    return jax.lax.with_sharding_constraint(x, {spec})\n"
+        for name, spec in (("put", "NamedSharding(mesh, P(*axes))"), ("given", "rules(axes)"))
+    )
+    file.write_text(f"{helpers}{line}\n")
+    old, new = (("data",), (), ()), (("data",), (), ("model",))
+    diff = line_patch(str(file), ast.parse(file.read_text()), 5, old, new)
+    assert added(diff) == ([] if after is None else [after])
+
+
+def test_a_helper_that_was_given_no_axes_gets_some(file: Path) -> None:
+    file.write_text("def put(x, *axes):\n    return with_sharding_constraint(x, P(*axes))\nx = put(x)\n")
+    diff = line_patch(str(file), ast.parse(file.read_text()), 3, ((), ()), (("data",), ()))
+    assert added(diff) == ["x = put(x, 'data')"]
+
+
 def test_a_constraint_is_left_out(file: Path) -> None:
     file.write_text("y = jax.lax.with_sharding_constraint(x + 1, P('data'))\n")
     assert added(_patch((str(file), 1, 0))) == ["y = x + 1"]
