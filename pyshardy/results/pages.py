@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ def report_bytes(
     *,
     hints: bool = True,
     names: Sequence[str] = (),
-    figures: Sequence[Mapping[str, str]] = (),
     diagnoses: Sequence[Diagnosis | None] = (),
     runs: Sequence[Run | None] = (),
     plans: Sequence[PlanSummary | None] = (),
@@ -42,7 +41,6 @@ def report_bytes(
         format: The format of the report.
         hints: Whether to look for annotations that help.
         names: The names of the results in the report.
-        figures: Further figures for the overview of each.
         diagnoses: What costs most in each.
         runs: The kernels and the estimate of each, of which the report shows a run.
         plans: The plan that gave the shardings of each.
@@ -57,11 +55,10 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, *about)
-        for one, *about in zip(
+        describe_result(one, hints, name, diagnosis, run, plan)
+        for one, name, diagnosis, run, plan in zip(
             results,
             names or _default_names(results),
-            figures or [{}] * len(results),
             diagnoses or [None] * len(results),
             runs or [None] * len(results),
             plans or [None] * len(results),
@@ -78,7 +75,6 @@ def describe_result(
     result: ProgramResult,
     hints: bool = True,
     name: str = "",
-    figures: Mapping[str, str] | None = None,
     diagnosis: Diagnosis | None = None,
     run: Run | None = None,
     plan: PlanSummary | None = None,
@@ -89,37 +85,33 @@ def describe_result(
         result: The result.
         hints: Whether to look for annotations that help.
         name: The name of the result on the page.
-        figures: Further figures for the overview.
         diagnosis: What costs most.
         run: The kernels and the estimate, of which the page shows a run.
         plan: The plan that gave the shardings.
     """
     from pyshardy.ir.pause_gc import pause_gc
-    from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.describe import describe
     from pyshardy.report.page.plan import plan_data
     from pyshardy.report.page.run import run_data
 
     with pause_gc():
-        texts, data = dict(figures or {}), None
-        if run is not None:
-            texts, data = cost_figures(run[1]) | texts, run_data(*run)
-        chosen = None if plan is None else plan_data(plan)
-        peak = _peak(result.per_device) if run is None else run[1].memory
-        found = _material(result, hints, name, texts)
-        return describe(replace(found, memory=peak, diagnosis=diagnosis, run=data, plan=chosen))
+        found = _material(result, hints, name, run and run[1])
+        data, chosen = None if run is None else run_data(*run), None if plan is None else plan_data(plan)
+        return describe(replace(found, diagnosis=diagnosis, run=data, plan=chosen))
 
 
-def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:
+def _material(result: ProgramResult, hints: bool, name: str, estimate: Estimate | None) -> PageInput:
     from pyshardy.explain.collectives import explain_collectives
+    from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.material import PageInput
 
     propagated, part = result.propagated, result.per_device
     why = propagated.why
     stories = part.hints(MOST_HINTS) if hints else ()
     summary = propagated.summary
+    figures: dict[str, str] = {}
     if part.answer is not None:  # the overview names who speaks, and what it gathers whole
-        figures = {"as compiled by": str(part.answer), **figures}
+        figures["as compiled by"] = str(part.answer)
         summary = replace(summary, warnings=(*dict.fromkeys(map(str, part.replications)), *summary.warnings))
     return PageInput(
         source=name,
@@ -128,12 +120,13 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
         traffic=part.traffic,
         found=explain_collectives(why, part.traffic.collectives, part.answer is not None),
         hints={story.reason: story.hint for story in stories if story.hint},
-        cost=tuple(figures.items()),
+        memory=_peak(part) if estimate is None else estimate.memory,
+        cost=tuple((figures | ({} if estimate is None else cost_figures(estimate))).items()),
     )
 
 
 def _peak(part: PerDevice) -> Peak:
-    """The peak memory of a device where no chip is named."""
+    """The peak memory of a device, as `pyshardy.cost` estimates it where no chip is named."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
     from pyshardy.costing.lowering import lower
