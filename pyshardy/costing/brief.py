@@ -96,7 +96,7 @@ def brief_estimate(
         return Brief(
             seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak, sending
         )
-    plans = [Planner(flat, replace(compiler, hides=False)).main(*one) for one in blocks]
+    plans = [Planner(flat, replace(compiler, hides=frozenset())).main(*one) for one in blocks]
     late = 0
     if compiler.hides:
         late = Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak - plans[0].peak

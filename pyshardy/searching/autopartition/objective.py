@@ -16,7 +16,7 @@ _RISK: Final = 0.05
 """The share of the time that is given to leave the last tenth of the memory free."""
 _TIME: Final = 0.05
 """The power of the time where memory is minimized: twice the time counts like 3.5 % more memory."""
-_HIDDEN: Final = 0.02
+_HIDDEN: Final = 0.01
 """The share of their time that collectives count besides: those that kernels hide take memory bandwidth and cores."""
 _ROUNDING: Final = 1e-9
 _DIGITS: Final = 9
@@ -74,7 +74,7 @@ class Objective:
 
         By time, memory counts 1 % of the time for a whole device, and its last tenth, which may not be there as
         estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free. Collectives
-        count 2 % more than they take: hidden ones disturb the kernels that hide them.
+        count 1 % more than they take: hidden ones disturb the kernels that hide them.
 
         >>> from pyshardy.searching.autopartition.pricing import Quick
         >>> weight = Objective(limit=100.0).weight
