@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,11 +210,11 @@ class _Checkup:
         return part.remedies()
 
     def _cures(self) -> Iterator[Cure]:
-        """All cures, those that are surely faults first."""
+        """All cures, one of each kind in turn: a large program has more of each than are tried."""
         own = self.found.partition
         if own.answer is not None:
             own = partition(propagate(own.before, compiler="none"))
-        return chain(
+        turns = zip_longest(
             donation_cures(own.before),
             self._output_cures(),
             wider_cures(own.propagated),
@@ -224,6 +224,7 @@ class _Checkup:
             conflict_cures(own, self.mesh_name, self.mesh),
             whole_cures(own.before, self.mesh_name, self.mesh),
         )
+        return (cure for turn in turns for cure in turn if cure is not None)
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
         """The cures that pay in the program, the best for each place, the best first."""
@@ -246,7 +247,7 @@ class _Checkup:
         """How much a cure is worth; None if it does not pay."""
         worth = gain(before, after, self.limit, is_free=cure.kind is FindingKind.DONATION)
         if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
-            return max(worth, LEAST_GAIN)
+            return LEAST_GAIN + max(worth, 0.0)
         return worth if worth >= LEAST_GAIN else None
 
 

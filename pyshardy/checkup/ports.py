@@ -11,7 +11,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.returned import returned_patch
-from pyshardy.checkup.source import FILTER_JIT, jit_call, user_files
+from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
@@ -32,9 +32,10 @@ from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of, ties_of
-from pyshardy.source.places import SourcePlace
+from pyshardy.source.places import SourcePlace, format_place
 
 _DONOR = "jax.buffer_donor"
+_JIT = "jax.jit"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
 _MOST_WHOLE, _MOST_WAYS = 3, 2
@@ -213,13 +214,16 @@ def _shards(one: InterfaceTensor, propagated: Propagation) -> int:
 
 def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> str:
     """`out_shardings` in the user's source; other outputs keep those that they have."""
-    outputs = {}
-    for one in output_tensors(module.root):
+    outputs, found = {}, output_tensors(module.root)
+    for one in found:
         sharding = changed.get(one.index, one.sharding)
         if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
             return ""
         outputs[one.name] = None if sharding is None else without_end(_dims(sharding))
-    return returned_patch(jit_call(user_files(module.root), _function(module)), outputs)
+    inputs, files = input_tensors(module.root), user_files(module.root)
+    ties = _ties(module, inputs, found)
+    replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
+    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files)
 
 
 def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
@@ -243,19 +247,19 @@ def donation_cures(module: Module) -> Iterator[Cure]:
     heads = list(dict.fromkeys(head_of(one.name) for one in kept))
     shown = ", ".join(f"`{head}`" for head in heads)
     call = jit_call(user_files(module.root), _function(module))
-    if call is not None and call.name == FILTER_JIT:
+    also, at = "", f" at {format_place(call.place)}" if call is not None else ""
+    if call is not None and call.is_equinox:
         others = dict.fromkeys(head for one in inputs if (head := head_of(one.name)) not in heads)
         also = f", which gives away {', '.join(f'`{head}`' for head in others)}, too" if others else ""
-        jits, argument = "eqx.filter_jit", 'donate="all"'
+        argument = 'donate="all"'
     else:
-        also, jits = "", "jax.jit"
         argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
     yield Cure(
         FindingKind.DONATION,
         f"{shown} {'is' if len(heads) == 1 else 'are'} not donated: a device holds the old and the new one",
         "the results have the same names and types, so they replace these arguments in the next step",
-        None,
-        f"{jits}(..., {argument}){also}",
+        None if call is None else call.place,
+        f"{_JIT if call is None else call.name}(..., {argument}){at}{also}",
         partial(_donated, indices=[one.index for one in kept]),
         str if call is None else partial(call.patch, argument),
     )

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pyshardy.checkup.source import FILTER_JIT, JitCall
+from pyshardy.checkup.source import JitCall
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
-from pyshardy.source.syntax import syntax_tree
+from pyshardy.source.syntax import name_of, syntax_tree
 
-_NAME = re.compile(r"result((?:\[\d+\]|\['[^']*'\])*)")
+_NAME = re.compile(r"(\w+)((?:\[\d+\]|\['[^']*'\])*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
+_RESULT = "result"
 _NONE = "None"
+_LIST, _TUPLE = "[", "("
+_MOST_STEPS = 4
+"""The names and functions that are followed to the list or the tuple that a name stands for."""
 
 _Path = tuple[int | str, ...]
 
 
-def returned_patch(call: JitCall | None, outputs: Mapping[str, Dims | None]) -> str:
+@dataclass(frozen=True)
+class _Leaf:
+    """An output: its path, its sharding as code, and the head and the path of the argument that it replaces, if any."""
+
+    path: _Path
+    text: str
+    argument: tuple[str, _Path] | None = None
+
+
+def returned_patch(
+    call: JitCall | None,
+    outputs: Mapping[str, Dims | None],
+    replaced: Mapping[str, str] | None = None,
+    files: Sequence[str] = (),
+) -> str:
     """A diff that gives the `jax.jit` of a function shardings of all its outputs.
 
     Args:
         call: Where the function is jitted; None if that is unknown.
         outputs: The axes of each output by its name; None for one that JAX may shard as it likes.
+        replaced: The names of arguments by those of the outputs that replace them.
+        files: The user's files, which say what is a list and what a tuple: names do not.
 
     Returns:
-        The diff; empty where the outputs are other trees than tuples of dictionaries, or equinox jits the function.
+        The diff; empty where the outputs are other trees than tuples, lists and dictionaries, where it is not known
+        which of them, or where equinox jits the function.
     """
     tree = syntax_tree(call.file) if call is not None else None
-    if call is None or tree is None or call.name == FILTER_JIT:
+    if call is None or tree is None or call.is_equinox:
         return ""
     mesh = mesh_variable(tree)
     spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
@@ -39,35 +62,111 @@ def returned_patch(call: JitCall | None, outputs: Mapping[str, Dims | None]) -> 
             return _NONE
         return f"{sharding}({mesh}, {format_spec(axes, spec)})" if mesh else format_spec(axes, spec)
 
-    leaves: list[tuple[_Path, str]] = []
+    leaves = []
     for name, axes in outputs.items():
-        found = _NAME.fullmatch(name)
-        if found is None:
+        found = _parsed(name)
+        if found is None or found[0] != _RESULT:
             return ""
-        parts = _PART.findall(found[1])
-        leaves.append((tuple(int(number) if number else key for number, key in parts), text(axes)))
-    code = _tree(leaves, 0)
+        leaves.append(_Leaf(found[1], text(axes), _parsed((replaced or {}).get(name, ""))))
+    trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
+    code = _tree(leaves, 0, trees)
     return call.out_patch(code) if code else ""
 
 
-def _tree(leaves: Sequence[tuple[_Path, str]], depth: int) -> str:
+def _parsed(name: str) -> tuple[str, _Path] | None:
+    """The head and the path of a name; None for one with attributes.
+
+    >>> _parsed("params['layers'][0]['up']"), _parsed("state.params")
+    (('params', ('layers', 0, 'up')), None)
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    return found[1], tuple(int(number) if number else key for number, key in _PART.findall(found[2]))
+
+
+def _tree(leaves: Sequence[_Leaf], depth: int, trees: Sequence[ast.Module]) -> str:
     """A tree of outputs as code; equal shardings are written once. Empty if it cannot be written.
 
-    >>> _tree([((0, "v"), "a"), ((0, "w"), "b"), ((1,), "None")], 0)
+    >>> _tree([_Leaf((0, "v"), "a"), _Leaf((0, "w"), "b"), _Leaf((1,), "None")], 0, [])
     "({'v': a, 'w': b}, None)"
     """
-    if len({text for _, text in leaves}) == 1:
-        return leaves[0][1]
-    branches: dict[int | str, list[tuple[_Path, str]]] = {}
-    for path, text in leaves:
-        if len(path) <= depth:
+    if len({leaf.text for leaf in leaves}) == 1:
+        return leaves[0].text
+    branches: dict[int | str, list[_Leaf]] = {}
+    for leaf in leaves:
+        if len(leaf.path) <= depth:
             return ""
-        branches.setdefault(path[depth], []).append((path, text))
-    inner = {key: _tree(branch, depth + 1) for key, branch in branches.items()}
+        branches.setdefault(leaf.path[depth], []).append(leaf)
+    inner = {key: _tree(branch, depth + 1, trees) for key, branch in branches.items()}
     if not all(inner.values()):
         return ""
     if all(isinstance(key, str) for key in inner):
         return "{" + ", ".join(f"{key!r}: {text}" for key, text in inner.items()) + "}"
-    if depth or list(inner) != list(range(len(inner))):  # a list or a tuple: names do not say which
+    if list(inner) != list(range(len(inner))):
         return ""
-    return f"({', '.join(inner.values())}{',' if len(inner) == 1 else ''})"
+    name, texts = _sequence_name(leaves, depth), list(inner.values())
+    opening = _opening(trees, name) if name else "" if depth else _TUPLE
+    if opening == _LIST:
+        alike = len(texts) > 1 and len(set(texts)) == 1
+        return f"[{texts[0]}] * {len(texts)}" if alike else f"[{', '.join(texts)}]"
+    return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if opening else ""
+
+
+def _sequence_name(leaves: Sequence[_Leaf], depth: int) -> str:
+    """What the user's source calls a list or tuple of outputs: its key, or the argument that it replaces; may be empty.
+
+    >>> _sequence_name([_Leaf((0, 3, "up"), "", ("params", (3, "up")))], 1)
+    'params'
+    """
+    first = leaves[0]
+    head, path, rest = _RESULT, first.path[:depth], first.path[depth:]
+    if first.argument is not None and first.argument[1][-len(rest) :] == rest:
+        head, path = first.argument[0], first.argument[1][: -len(rest)]
+    last = path[-1] if path else "" if head == _RESULT else head
+    return last if isinstance(last, str) else ""
+
+
+def _opening(trees: Sequence[ast.Module], name: str, steps: int = _MOST_STEPS) -> str:
+    """The bracket that opens what a name stands for; empty if the source does not say, or says several things."""
+    found = {opening for tree in trees for value in _values(tree, name) if (opening := _opens(trees, value, steps))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _values(tree: ast.Module, name: str) -> Iterator[ast.expr]:
+    """What a file assigns to a name, gives to an argument or stores under a key of this name, or returns from it."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(name_of(target) == name for target in targets):
+                yield value
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if name_of(target) == name:
+                yield value
+            case ast.keyword(arg=given, value=value) if given == name:
+                yield value
+            case ast.Dict(keys=keys, values=values):
+                yield from (
+                    one for key, one in zip(keys, values) if isinstance(key, ast.Constant) and key.value == name
+                )
+            case ast.FunctionDef(name=function) if function == name:
+                returned = (one.value for one in ast.walk(node) if isinstance(one, ast.Return))
+                yield from (one for one in returned if one is not None)
+
+
+def _opens(trees: Sequence[ast.Module], value: ast.expr, steps: int) -> str:
+    """The bracket of an expression; empty for one that does not say whether it is a list or a tuple."""
+    if isinstance(value, ast.List | ast.ListComp):
+        return _LIST
+    if isinstance(value, ast.Tuple):
+        return _TUPLE
+    if isinstance(value, ast.BinOp):
+        return _opens(trees, value.left, steps) or _opens(trees, value.right, steps)
+    if not steps:
+        return ""
+    if isinstance(value, ast.Name):
+        return _opening(trees, value.id, steps - 1)
+    if isinstance(value, ast.Call):
+        call = value.func
+        made = {"list": _LIST, "tuple": _TUPLE}.get(name_of(call), "")
+        inner = call.args[0] if isinstance(call, ast.Call) and call.args else call  # jax.jit(init)(key) returns as init
+        return made or _opening(trees, name_of(inner), steps - 1)
+    return ""

@@ -11,10 +11,10 @@ from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.places import is_library
+from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import name_of, syntax_tree
 
-_JIT, FILTER_JIT = "jit", "filter_jit"
+_JIT, _FILTER_JIT = "jit", "filter_jit"
 _OUT = "out_shardings"
 
 
@@ -41,7 +41,7 @@ class JitCall(NamedTuple):
         line: The line where one more argument can be written.
         column: The column there, in bytes.
         has_arguments: Whether there are arguments already.
-        name: The last name of the function that jits, "jit" or equinox's "filter_jit".
+        name: The function that jits as it is written, such as "jax.jit" or "eqx.filter_jit".
         out: The argument `out_shardings`, if there is one.
     """
 
@@ -51,6 +51,16 @@ class JitCall(NamedTuple):
     has_arguments: bool
     name: str
     out: ast.expr | None
+
+    @property
+    def is_equinox(self) -> bool:
+        """Whether it is equinox's, which takes other arguments than that of JAX."""
+        return self.name.endswith(_FILTER_JIT)
+
+    @property
+    def place(self) -> SourcePlace:
+        """The place where one more argument can be written."""
+        return self.file, self.line, self.column
 
     def patch(self, argument: str) -> str:
         """A diff that gives it one more argument.
@@ -90,23 +100,23 @@ def _jits(file: str, tree: ast.Module | None, function: str) -> Iterator[JitCall
     """The places where a function is jitted."""
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Call) and _is_jit(node.func) and node.args and name_of(node.args[0]) == function:
-            yield _call(file, node, name_of(node.func))
+            yield _call(file, node, node.func)
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for one in node.decorator_list:
                 if _is_jit(one):
-                    yield JitCall(file, one.end_lineno or 0, one.end_col_offset or 0, False, name_of(one), None)
+                    yield JitCall(file, one.end_lineno or 0, one.end_col_offset or 0, False, ast.unparse(one), None)
                 elif isinstance(one, ast.Call) and (_is_jit(one.func) or any(map(_is_jit, one.args[:1]))):
-                    yield _call(file, one, name_of(one.func if _is_jit(one.func) else one.args[0]))
+                    yield _call(file, one, one.func if _is_jit(one.func) else one.args[0])
 
 
-def _call(file: str, call: ast.Call, name: str) -> JitCall:
+def _call(file: str, call: ast.Call, function: ast.expr) -> JitCall:
     ends = [(one.end_lineno or 0, one.end_col_offset or 0) for one in (*call.args, *(w.value for w in call.keywords))]
     out = next((word.value for word in call.keywords if word.arg == _OUT), None)
-    return JitCall(file, *max(ends), True, name, out)
+    return JitCall(file, *max(ends), True, ast.unparse(function), out)
 
 
 def _is_jit(node: ast.expr) -> bool:
-    return name_of(node) in (_JIT, FILTER_JIT)
+    return name_of(node) in (_JIT, _FILTER_JIT)
 
 
 def replaced(file: str, line: int, column: int, end: int, text: str) -> str:

@@ -11,7 +11,7 @@ from pyshardy.checkup.source import replaced_all
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import helpers_of, name_of, syntax_tree
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
@@ -94,13 +94,48 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
 
 
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
-    """A diff that changes the spec that a line writes; empty unless it writes the old one once."""
+    """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    found = [one.node for one in _specs(tree, (), ()) if one.node.lineno == line and without_end(one.axes) == wanted]
-    if len(found) != 1 or found[0].end_lineno != line:
+    written = [(one.node, one.axes, _text(one.node, new)) for one in _specs(tree, (), ()) if one.node.lineno == line]
+    found = [
+        ((node.col_offset, node.end_col_offset or 0), text)
+        for node, axes, text in written
+        if without_end(axes) == wanted and node.end_lineno == line
+    ]
+    found += [(columns, _arguments(new)) for columns, axes in _helped(tree, line) if without_end(axes) == wanted]
+    if len(found) != 1:
         return ""
-    node = found[0]
-    return replaced_all(file, {(line, node.col_offset, node.end_col_offset or 0): _text(node, new)})
+    (first, last), text = found[0]
+    return replaced_all(file, {(line, first, last): text if last > first else f", {text}"})
+
+
+def _helped(tree: ast.Module, line: int) -> Iterator[tuple[tuple[int, int], Dims]]:
+    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`, with their columns."""
+    helpers = {one.name: one.args for one in helpers_of(tree) if one.args.vararg and _unpacks(one, one.args.vararg.arg)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or (node.lineno, node.end_lineno) != (line, line):
+            continue
+        known = helpers.get(name_of(node.func))
+        count = 0 if known is None else len(known.posonlyargs) + len(known.args)
+        axes = _axes(node.args[count:]) if known is not None and 0 < count <= len(node.args) else None
+        if axes is not None:
+            first = node.args[count].col_offset if axes else node.args[-1].end_col_offset or 0
+            yield (first, node.args[-1].end_col_offset or 0), axes
+
+
+def _unpacks(helper: ast.FunctionDef, name: str) -> bool:
+    """Whether a function makes a spec of its further arguments, `P(*spec)`."""
+    calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in _SPECS)
+    return any(
+        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name
+        for call in calls
+        for one in call.args
+    )
+
+
+def _arguments(axes: Dims) -> str:
+    """Axes as arguments, as of `P`."""
+    return format_spec(axes)[len("P(") : -1]
 
 
 def _place_of(change: SpecChange, written: Sequence[_Written]) -> list[ast.Call | ast.Tuple]:

@@ -204,6 +204,9 @@ def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     found = diagnose(_load(arguments, rest), arguments, propagate_options(arguments))
     if arguments.patch is not None:
         write_whole(arguments.patch, found.patch.encode())
+        for one in found.findings:
+            if not one.patch:
+                print(f"not in {arguments.patch}: {one.cure}", file=sys.stderr)
     if arguments.json:
         print_json(found.to_json())
     else:

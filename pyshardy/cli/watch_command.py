@@ -235,7 +235,8 @@ def _next_line(found: Sequence[Found], arguments: argparse.Namespace) -> str:
     if not arguments.report:
         return "--report DIR keeps the programs, for pyshardy doctor and pyshardy explain"
     slowest = max(found, key=lambda one: waiting.get(one.number, 0.0))
-    chosen = (("--hardware", arguments.hardware), ("--compiler", arguments.compiler))
+    asked = slowest.data["compiler"]  # so that the figures are those that are shown here
+    chosen = (("--hardware", arguments.hardware), ("--compiler", asked if asked != "none" else ""))
     options = [part for name, value in chosen if value for part in (name, value)]
     path = os.path.join(arguments.report, slowest.page.removesuffix(".html") + ".mlir")
     return f"what costs most, and what mends it: {shlex.join([program(), 'doctor', path, *options])}"

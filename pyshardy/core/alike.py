@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import count
 
 _NAME = re.compile(r"`[^`]*`")
+_OUTPUT = re.compile(r"the output (`[^`]*`) is to be ")
 _NUMBER = re.compile(r"(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])|(?<=[.'/])\d+(?=[.'/])")
 
 
@@ -22,21 +23,30 @@ def general(name: str) -> str:
 
 
 def general_text(text: str) -> str:
-    """A text with general names.
+    """A text with general names; an output that is asked to be something else is any output.
 
     >>> general_text("dimension 1 of `params['layers'][3]['w2']`")
     "dimension 1 of `params['layers'][*]['w2']`"
+    >>> general_text("`h` is [{'x'}], and the output `result['b']` is to be [{}]")
+    "`h` is [{'x'}], and the output `*` is to be [{}]"
     """
-    return _NAME.sub(lambda name: general(name[0]), text)
+    return _NAME.sub(lambda name: general(name[0]), _OUTPUT.sub("the output `*` is to be ", text))
 
 
 def common(texts: Iterable[str]) -> str:
-    """One text for several that are the same in general: only numbers that differ become stars.
+    """One text for several that are the same in general: numbers that differ become stars, and outputs are counted.
 
     >>> common(["`opt[0]['block_1']`", "`opt[0]['block_2']`"])
     "`opt[0]['block_*']`"
+    >>> common(f"`h` is [{{'x'}}], and the output `{name}` is to be [{{}}]" for name in ("mu['b']", "nu['b']", "w[0]"))
+    "`h` is [{'x'}], and the outputs `mu['b']` and 2 more are to be [{}]"
     """
-    first, *others = dict.fromkeys(texts)
+    given = list(dict.fromkeys(texts))
+    outputs = [general(found[1]) if (found := _OUTPUT.search(text)) else "" for text in given]
+    first, *others = [text for text, output in zip(given, outputs) if output == outputs[0]]
+    more = len(set(outputs)) - 1
+    if more:
+        return _OUTPUT.sub(rf"the outputs \g<1> and {more} more are to be ", common([first, *others]))
     numbers = [_NUMBER.findall(text) for text in others]
     at = count()
 

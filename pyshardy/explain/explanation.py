@@ -122,6 +122,7 @@ class ValueStory:
         sharding: Its sharding in the result.
         mesh: The mesh, with its axes; None if it has no sharding.
         dims: Its dimensions.
+        returned: The names of the outputs that it is returned as.
     """
 
     value: str
@@ -129,6 +130,7 @@ class ValueStory:
     sharding: str
     mesh: str | None
     dims: tuple[DimensionStory, ...]
+    returned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ class Explanation:
         like: dict[tuple[object, ...], list[int]] = {}
         for number in with_shape:
             like.setdefault(_alike(self.values[number]), []).append(number)
-        shown = list(like.values())[:_MOST]
+        shown = [sorted(group, key=lambda one: not self.values[one].returned) for group in like.values()][:_MOST]
         texts = [_value_text(self.values[group[0]], self.has_details) + _rest_text(len(group) - 1) for group in shown]
         more = len(with_shape) - sum(map(len, shown))
         if more:
@@ -214,7 +216,8 @@ _SHOWN = 6
 
 def _value_text(value: ValueStory, has_details: bool) -> str:
     on = f" on mesh {value.mesh}" if value.mesh else ""
-    lines = [f"{value.value}, shape {list(value.shape)}: {value.sharding}{on}"]
+    outputs = f", returned as {' and '.join(f'`{name}`' for name in value.returned)}" if value.returned else ""
+    lines = [f"{value.value}{outputs}, shape {list(value.shape)}: {value.sharding}{on}"]
     for dim in value.dims:
         head = f"  dimension {dim.dim} (size {dim.size}): "
         for axis in dim.axes:

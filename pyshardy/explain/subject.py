@@ -131,5 +131,14 @@ class Subject:
         return self._main_results.get(value)
 
     @cached_property
+    def returned(self) -> dict[int, list[int]]:
+        """The outputs that a value is returned as, by the value; not those of inputs and outputs themselves."""
+        found: dict[int, list[int]] = {}
+        for value, result in self.program.main_results:
+            if result in self.names and value not in self.names:
+                found.setdefault(value, []).append(result)
+        return found
+
+    @cached_property
     def _main_results(self) -> dict[int, int]:
         return {result: index for index, (_, result) in enumerate(self.program.main_results)}

@@ -107,7 +107,10 @@ class Why:
             one is None or one.rank == rank for one in (final, subject.sharding(value))
         )
         dims = [self._dim(holder, dim, final) for dim in range(rank if has_dims else 0)]
-        return ValueStory(self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims))
+        returned = tuple(subject.names[result] for result in subject.returned.get(value, ()))
+        return ValueStory(
+            self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims), returned
+        )
 
     def _dim(self, value: int, dim: int, final: TensorSharding | None) -> DimensionStory:
         subject = self.subject

@@ -27,7 +27,8 @@ from pyshardy.frontend.jax_lower import (
     sharding_leaves,
     stage,
 )
-from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call
+from pyshardy.frontend.jax_model_names import with_lowered_names, with_model_names
+from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call, nnx_function
 from pyshardy.frontend.jax_private import (
     compile_arg,
     compiler_options_of,
@@ -39,7 +40,6 @@ from pyshardy.frontend.jax_private import (
 )
 from pyshardy.frontend.jax_shardings import NamedShardings, abstract_mesh, jax_mesh, partition_spec
 from pyshardy.frontend.load import load_content
-from pyshardy.frontend.nnx_names import with_nnx_names
 from pyshardy.ir.module import Module
 
 __all__ = ["JaxSignature", "NamedShardings", "jax_mesh", "partition_spec"]
@@ -98,10 +98,7 @@ def load_lowered(lowered: Any, mesh: MeshAxes = None) -> Module:
         lowered: The result of `jax.jit(f).lower(...)`, or of a wrapper of `jax.jit`.
         mesh: The mesh axes of tilings, if it was lowered for GSPMD; by default they are derived.
     """
-    lowered = stage(lowered)
-    module = _module_of(lowered, mesh)
-    module.origin = _signature(lowered)
-    return module
+    return _load_stage(stage(lowered), nnx_function(lowered), mesh)
 
 
 def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> Module:
@@ -113,7 +110,16 @@ def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> M
     if mesh is not None:
         needed = "the mesh where the function is traced, or a function that is not traced yet"
         raise UsageError("loading a traced function", got="a mesh", needed=needed)
-    return load_lowered(lower_traced(stage(traced), platform))
+    return _load_stage(lower_traced(stage(traced), platform), nnx_function(traced))
+
+
+def _load_stage(lowered: Any, function: Any, mesh: MeshAxes = None) -> Module:
+    """The module of JAX's own `Lowered`; with names in models, if it is of a function under `nnx.jit`."""
+    module = _module_of(lowered, mesh)
+    if function is not None:
+        module = with_lowered_names(module, function, lowered)
+    module.origin = _signature(lowered)
+    return module
 
 
 def _module_of(lowered: Any, mesh: MeshAxes) -> Module:
@@ -186,8 +192,8 @@ def load_function(
         static_argnums=(fixed,) if isinstance(fixed, int) else tuple(fixed),
         example=jax.tree.map(lambda leaf: None if is_array(leaf) else leaf, (tuple(args), dict(kwargs))),
     )
+    module = with_model_names(module, function, args, kwargs)
     if is_nnx_jitted(function):
-        module = with_nnx_names(module, function, args, kwargs)
         module.origin = replace(module.origin, nnx=nnx_call(function, args))
     if target.spec_mesh is not None:
         module = _on_mesh(module, target.spec_mesh, target)

@@ -23,6 +23,11 @@ def is_nnx_jitted(function: Any) -> bool:
     return type(function).__module__.startswith("flax.nnx.") and hasattr(function, "lower")
 
 
+def nnx_function(stage: Any) -> Any:
+    """The function under `flax.nnx.jit` whose traced or lowered form this is; None for another form."""
+    return getattr(stage, "jit_wrapped", None) if type(stage).__module__.startswith("flax.nnx.") else None
+
+
 @dataclass(frozen=True, slots=True)
 class NnxCall:
     """A function under `nnx.jit`, and the models among its arguments.
@@ -86,6 +91,11 @@ def is_model(value: Any) -> bool:
     return isinstance(value, getattr(nnx, "Pytree", None) or nnx.Object)
 
 
+def is_split_model(node: Any) -> bool:
+    """Whether a node of a tree is a model as `nnx.jit` splits it."""
+    return type(node).__name__ == _SPLIT_MODEL
+
+
 def _shape(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_array(leaf) else leaf
 
@@ -103,7 +113,7 @@ def _with_states(states: Any, shardings: Any) -> Any:
 
 
 def _is_split(node: Any) -> bool:
-    return is_sharding(node) or type(node).__name__ == _SPLIT_MODEL
+    return is_sharding(node) or is_split_model(node)
 
 
 def _of_variable(node: Any) -> Any:
@@ -114,7 +124,7 @@ def _of_variable(node: Any) -> Any:
 
 def _as_state(state: Any, shardings: Any) -> Any:
     """The shardings of a model as its state; unchanged if they are in groups, as `nnx.StateSharding` makes them."""
-    if not _is_state(state) or type(shardings).__name__ != _SPLIT_MODEL or len(shardings.states) != 1:
+    if not _is_state(state) or not is_split_model(shardings) or len(shardings.states) != 1:
         return shardings
     leaves, structure = jax.tree.flatten(state)
     found = jax.tree.leaves(shardings, is_leaf=is_sharding)

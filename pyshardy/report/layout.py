@@ -1,8 +1,8 @@
 """Lays out tables and paragraphs in a width without cutting words.
 
-If a table is too wide, cells get shorter where they can, texts wrap at spaces, long names lose their middle, and the
-least important columns are omitted. A first cell that is still too long gets its own line. Rows that then look the
-same, but for amounts, are added up.
+If a table is too wide, cells get shorter where they can, texts wrap at spaces, extra columns are omitted, long names
+lose their middle, and then the least important columns are omitted. A first cell that is still too long gets its own
+line. Rows that then look the same, but for amounts, are added up.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Table:
         """
         if not self.rows:
             return []
-        table = _without_empty(self)
+        table = without_empty(self)
         fit = _added_up(table, width)
         if not self.title:
             return list(fit.lines())
@@ -131,6 +131,17 @@ def paragraph(text: str, width: int, style: str = "", indent: str = "  ") -> lis
         return [Text(first, style=style)]
     more = _wrapped(" ".join(rest), max(1, width - len(indent)))
     return [Text(first, style=style), *(Text(indent + line, style=style) for line in more)]
+
+
+def without_empty(table: Table) -> Table:
+    """A table without the columns that it does not show because no row has something in them."""
+    kept = [
+        index
+        for index, column in enumerate(table.columns)
+        if any(row[index].text for row in table.rows) or (column.heading and column.rank == 0)
+    ]
+    rows = [tuple(row[index] for index in kept) for row in table.rows]
+    return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows)
 
 
 def without_middle(text: str, width: int, head: int) -> str:
@@ -156,16 +167,6 @@ def _wrapped(text: str, width: int) -> list[str]:
         else:
             lines.append(word)
     return lines
-
-
-def _without_empty(table: Table) -> Table:
-    kept = [
-        index
-        for index, column in enumerate(table.columns)
-        if any(row[index].text for row in table.rows) or (column.heading and column.rank == 0)
-    ]
-    rows = [tuple(row[index] for index in kept) for row in table.rows]
-    return replace(table, columns=tuple(table.columns[index] for index in kept), rows=rows)
 
 
 def _added_up(table: Table, width: int) -> _Fit:
@@ -196,7 +197,7 @@ def _best_fit(table: Table, width: int) -> _Fit:
         narrow = fit.wrapped(width)
         if narrow is not None:
             return narrow
-        for level in range(3):
+        for level in range(3) if not extra or most < min(extra) else ():  # extra columns say less than names
             narrow = _Fit(table, shown, level).with_short_names(width)
             if narrow is not None:
                 return narrow

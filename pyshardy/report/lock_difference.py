@@ -27,7 +27,10 @@ _HEADINGS = {
     "collective": "collectives",
     "replication": "tensors gathered whole",
 }
-_NOUNS = {"type": "types of ops in {} scope", "replication": "{} tensor gathered whole", "mesh": "the mesh"}
+_NOUNS = {
+    "type": ("types of ops in {}", "scope"), "replication": ("{} gathered whole", "tensor"), "mesh": ("the mesh", ""),
+}  # fmt: skip
+"""What the kinds of changes that are not called by their name are called, around how many of what there are."""
 _MOST_ROWS = 6
 """The number of names that change alike, and of rows of one name, to show by default."""
 _MOST_BLOCKS = 12
@@ -89,8 +92,8 @@ class LockDifference:
             over = f", but {_counted(len(self.broken), 'budget')} {'is' if len(self.broken) == 1 else 'are'} broken"
             return f"{self.name} is sharded as {self.lock_name} says" + over * bool(self.broken)
         counts = Counter(change.kind for change in self.changes)
-        kinds = [_NOUNS.get(kind) or _counted(counts[kind], kind) for kind in KINDS if counts[kind]]
-        kinds = [text.format(counts[kind]) for kind, text in zip((kind for kind in KINDS if counts[kind]), kinds)]
+        nouns = [(counts[kind], *_NOUNS.get(kind, ("{}", kind))) for kind in KINDS if counts[kind]]
+        kinds = [text.format(_counted(count, noun)) for count, text, noun in nouns]
         what = ", ".join(kinds + ["the peak memory"] * self.other_peak)
         over = f"; {_counted(len(self.broken), 'broken budget')}" if self.broken else ""
         return f"{self.name} differs from {self.lock_name}: {what}{over}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import PageInput
+    from pyshardy.report.plan import PlanSummary
     from pyshardy.results.program_result import PerDevice, ProgramResult
 
     Run = tuple[Launches, Estimate]
@@ -29,9 +30,9 @@ def report_bytes(
     *,
     hints: bool = True,
     names: Sequence[str] = (),
-    figures: Sequence[Mapping[str, str]] = (),
     diagnoses: Sequence[Diagnosis | None] = (),
     runs: Sequence[Run | None] = (),
+    plans: Sequence[PlanSummary | None] = (),
 ) -> bytes:
     """The report of a result, or of two that are compared.
 
@@ -40,9 +41,9 @@ def report_bytes(
         format: The format of the report.
         hints: Whether to look for annotations that help.
         names: The names of the results in the report.
-        figures: Further figures for the overview of each.
         diagnoses: What costs most in each.
         runs: The kernels and the estimate of each, of which the report shows a run.
+        plans: The plan that gave the shardings of each.
 
     Raises:
         UsageError: The format is unknown.
@@ -54,13 +55,13 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, name, texts, diagnosis, run)
-        for one, name, texts, diagnosis, run in zip(
+        describe_result(one, hints, name, diagnosis, run, plan)
+        for one, name, diagnosis, run, plan in zip(
             results,
             names or _default_names(results),
-            figures or [{}] * len(results),
             diagnoses or [None] * len(results),
             runs or [None] * len(results),
+            plans or [None] * len(results),
         )
     ]
     if kind is PageFormat.HTML:
@@ -74,9 +75,9 @@ def describe_result(
     result: ProgramResult,
     hints: bool = True,
     name: str = "",
-    figures: Mapping[str, str] | None = None,
     diagnosis: Diagnosis | None = None,
     run: Run | None = None,
+    plan: PlanSummary | None = None,
 ) -> dict[str, Any]:
     """The data of the page of a result.
 
@@ -84,32 +85,33 @@ def describe_result(
         result: The result.
         hints: Whether to look for annotations that help.
         name: The name of the result on the page.
-        figures: Further figures for the overview.
         diagnosis: What costs most.
         run: The kernels and the estimate, of which the page shows a run.
+        plan: The plan that gave the shardings.
     """
     from pyshardy.ir.pause_gc import pause_gc
-    from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.describe import describe
+    from pyshardy.report.page.plan import plan_data
     from pyshardy.report.page.run import run_data
 
     with pause_gc():
-        texts, data = dict(figures or {}), None
-        if run is not None:
-            texts, data = cost_figures(run[1]) | texts, run_data(*run)
-        return describe(replace(_material(result, hints, name, texts), diagnosis=diagnosis, run=data))
+        found = _material(result, hints, name, run and run[1])
+        data, chosen = None if run is None else run_data(*run), None if plan is None else plan_data(plan)
+        return describe(replace(found, diagnosis=diagnosis, run=data, plan=chosen))
 
 
-def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[str, str]) -> PageInput:
+def _material(result: ProgramResult, hints: bool, name: str, estimate: Estimate | None) -> PageInput:
     from pyshardy.explain.collectives import explain_collectives
+    from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.material import PageInput
 
     propagated, part = result.propagated, result.per_device
     why = propagated.why
     stories = part.hints(MOST_HINTS) if hints else ()
     summary = propagated.summary
+    figures: dict[str, str] = {}
     if part.answer is not None:  # the overview names who speaks, and what it gathers whole
-        figures = {"as compiled by": str(part.answer), **figures}
+        figures["as compiled by"] = str(part.answer)
         summary = replace(summary, warnings=(*dict.fromkeys(map(str, part.replications)), *summary.warnings))
     return PageInput(
         source=name,
@@ -118,13 +120,13 @@ def _material(result: ProgramResult, hints: bool, name: str, figures: Mapping[st
         traffic=part.traffic,
         found=explain_collectives(why, part.traffic.collectives, part.answer is not None),
         hints={story.reason: story.hint for story in stories if story.hint},
-        memory=_peak(part),
-        cost=tuple(figures.items()),
+        memory=_peak(part) if estimate is None else estimate.memory,
+        cost=tuple((figures | ({} if estimate is None else cost_figures(estimate))).items()),
     )
 
 
 def _peak(part: PerDevice) -> Peak:
-    """The peak memory of a device, as `pyshardy.cost` estimates it."""
+    """The peak memory of a device, as `pyshardy.cost` estimates it where no chip is named."""
     from pyshardy.costing.compilers import ACCELERATOR
     from pyshardy.costing.flatten import flatten
     from pyshardy.costing.lowering import lower

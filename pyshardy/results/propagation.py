@@ -133,7 +133,7 @@ class Propagation(Result, ResultShardings):
         ...   return %0 : tensor<8xf32>
         ... }''')
         >>> print(result.explain("tanh"))
-        the result of `tanh` at the text:4, shape [8]: [{"x"}] on mesh <["x"=2]>
+        the result of `tanh` at the text:4, returned as `result`, shape [8]: [{"x"}] on mesh <["x"=2]>
           dimension 0 (size 8): "x", given to the input `arg0` on dimension 0, came in 1 step:
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """

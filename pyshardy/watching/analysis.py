@@ -17,7 +17,7 @@ from pyshardy.core.text import format_shape
 from pyshardy.costing.places import By
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.load import load_content
-from pyshardy.report.cost import cost_figures, cost_tables, place_tables
+from pyshardy.report.cost import cost_tables, place_tables
 from pyshardy.report.layout import paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
 from pyshardy.report.specs import format_sharding
@@ -117,6 +117,7 @@ class Analysis:
         return {
             "name": self.name,
             "devices": self.propagation.device_count,
+            "compiler": self.propagation.propagate_options.compiler,
             "notes": list(self.notes),
             "shardings": self.propagation.summary_with_origins.to_json(),
             "replications": [found.to_json() for found in self.propagation.replications],
@@ -135,9 +136,9 @@ class Analysis:
         Raises:
             ShardyError: The program cannot be partitioned.
         """
-        result = self.propagation if self.cost is None else self.cost.partition
-        figures = {} if self.cost is None else cost_figures(self.cost.estimate)
-        return report_bytes([result], names=[self.name], figures=[figures])
+        if self.cost is None or self.cost.launches is None:
+            return report_bytes([self.propagation], names=[self.name])
+        return report_bytes([self.cost.partition], names=[self.name], runs=[(self.cost.launches, self.cost.estimate)])
 
     def __str__(self) -> str:
         return printed(self.tables())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyshardy.core.text import format_bytes
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.cost import format_duration
-from pyshardy.report.layout import Cell, Column, Table
+from pyshardy.report.layout import Cell, Column, Table, without_empty
 from pyshardy.source.places import format_place
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
         found: The programs that are shown.
         others: The names, numbers and reasons of the others.
     """
-    head = "".join(f"<th>{escape(column.heading)}" for column in _COLUMNS)
+    table = without_empty(overview(found))
+    head = "".join(f"<th>{escape(column.heading)}" for column in table.columns)
     rows = "".join(
-        f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell.text)}' for cell in _cells(one))}\n" for one in found
+        f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell.text)}' for cell in cells)}\n"
+        for one, (_, *cells) in zip(found, table.rows)
     )
-    rest = "".join(
-        f"<li><code>{escape(one['name'])}</code>, {one['count']} times: {escape(one['why'])}" for one in others
-    )
+    rest = "".join(f"<li><code>{escape(one['name'])}</code>{_times(one)}: {escape(one['why'])}" for one in others)
     more = f"<h2>Not shown</h2>\n<ul>\n{rest}</ul>\n" if rest else ""
     return (
         "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Programs of the script</title>"
@@ -93,6 +93,10 @@ def costliest_line(collectives: Sequence[dict[str, Any]]) -> tuple[Cell, Cell]:
     ops = [op for row in sorted(there, key=lambda row: -row["seconds"]) for op in row["ops"]]
     place = (*costliest, 0)
     return Cell(format_place(place), short=format_place(place, only_name=True)), scope_cell(ops)
+
+
+def _times(one: dict[str, Any]) -> str:
+    return f" ×{one['count']}" if one["count"] > 1 else ""
 
 
 def _link(found: Found) -> str:

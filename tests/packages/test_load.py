@@ -103,6 +103,9 @@ def test_the_names_of_a_model_under_nnx_jit() -> None:
     assert shapes["model.up.kernel.value"] == shapes["optimizer.opt_state[0].nu.up.kernel.value"] == (32, 64)
     assert "result[0][0].up.kernel.value" in [tensor.name for tensor in found.outputs]
     assert not any("states" in tensor.name for tensor in (*found.inputs, *found.outputs))
+    names = [[tensor.name for tensor in side] for side in (found.inputs, found.outputs)]
+    real = pyshardy.propagate(pyshardy.load(step.lower(model, optimizer, X, y=X)))
+    assert [[tensor.name for tensor in side] for side in (real.inputs, real.outputs)] == names
 
 
 @needs("flax")
@@ -180,6 +183,30 @@ def test_keras() -> None:
     module = pyshardy.load(model.stateless_call, weights, [], X, mesh=CLUSTER, **options)
     found = pyshardy.propagate(module.annotate({"trainable_variables[0]": P(None, "model"), "args[0]": P("data")}))
     assert found.in_specs[0][1:3] == [P("model"), P("model", None)]
+
+
+@needs("keras")
+@pytest.mark.parametrize("step, part", [("train_step", "optimizer"), ("test_step", "metrics"), ("predict_step", "")])
+def test_the_names_of_a_model_in_the_steps_of_keras(step: str, part: str) -> None:
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    import keras
+
+    model = keras.Sequential([keras.Input((32,)), keras.layers.Dense(64, activation="relu"), keras.layers.Dense(32)])
+    model.compile(optimizer="adam", loss="mse")
+    model.train_on_batch(np.zeros((8, 32), "float32"), np.zeros((8, 32), "float32"))  # builds the optimizer, too
+    lists = {
+        "optimizer": (model.optimizer.variables, model.metrics_variables), "metrics": (model.metrics_variables,),
+    }.get(part, ())  # fmt: skip
+    state = [
+        [jax.ShapeDtypeStruct(variable.shape, variable.dtype) for variable in variables]
+        for variables in (model.trainable_variables, model.non_trainable_variables, *lists)
+    ]
+    found = pyshardy.propagate(pyshardy.load(getattr(model, step), state, (X, X) if part else (X,), mesh=CLUSTER))
+    kernel = f"model['{model.trainable_variables[0].path}']"
+    assert names(found)[0] == kernel and any(name.startswith(f"{part}['") for name in names(found)) == bool(part)
+    assert not any(name.startswith("state[") for name in names(found))
+    if step == "train_step":
+        assert f"result[1].{kernel}" in [tensor.name for tensor in found.outputs]
 
 
 @needs("flax")

@@ -81,4 +81,5 @@ def values_table(material: PageInput, tables: Tables) -> dict[str, Any]:
         "found": found,
         "names": [[value, tables.text(name)] for value, name in subject.names.items()],
         "given": sorted(subject.given),
+        "returned": list(subject.returned.items()),
     }

@@ -29,9 +29,9 @@ def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
     Args:
         module: The program as the user gave it.
     """
-    for code, place, op in _constraints(module):
+    for codes, place, op in _constraints(module):
         what = f"the constraint {_spec(op.attrs['sharding'])} at {format_place(place)}"
-        yield CodeEdit(what, f"leave out {what}", place, (code,), _leave_out)
+        yield CodeEdit(what, f"leave out {what}", place, codes, _leave_out)
 
 
 def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
@@ -44,14 +44,14 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
         The edit, the sharding of the constraint, and the one with these axes.
     """
     module = propagated.before
-    for code, place, op in _constraints(module):
+    for codes, place, op in _constraints(module):
         sharding: TensorSharding = op.attrs["sharding"]
         dropped = _dropped(propagated, op, module.name)
         used = {axis.name for axes in sharding.dim_axes for axis in axes}
         mesh = mesh_of(sharding, propagated.meshes)
         dims = list(sharding.dims)
         for dim, axis in dropped:
-            size = (code.shapes[0] or ())[dim]
+            size = (codes[0].shapes[0] or ())[dim]
             if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
                 dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
                 used.add(axis)
@@ -59,7 +59,7 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
             wider = TensorSharding(sharding.mesh, dims)
             what = f"the constraint {_spec(sharding)} at {format_place(place)}"
             text = f"constrain to {_spec(wider)} at {format_place(place)}"
-            yield CodeEdit(what, text, place, (code,), partial(_constrain_to, wider)), sharding, wider
+            yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
 
 
 def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[int, str]]:
@@ -81,20 +81,32 @@ def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[i
     return list(found)
 
 
-def _constraints(module: Module) -> Iterator[tuple[Code, SourcePlace, Op]]:
-    """The constraints of a program, the first of each code, with the line that names it alone.
+def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace, Op]]:
+    """The constraints of a program, the first op of each, with their code and the line that names them alone.
 
     Functions of the user may constrain what they are given: then the call that leads to one constraint alone names it.
     """
     found: dict[Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
         found.setdefault(Code.of(op, module.name), op)
-    shared = Counter(code.path[:depth] for code in found for depth in range(1, len(code.path) + 1))
-    for code, op in found.items():
-        if code.path:
-            alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
-            own = (place for place in alone if not is_in_helper(place))
-            yield code, next(own, code.path[-1]), op
+    whole: dict[Code, list[Code]] = {}
+    for code in sorted(found, key=lambda code: -len(code.path)):
+        alike = [one for one in whole if _lacks_calls(code, one)]
+        whole.setdefault(alike[0] if len(alike) == 1 else code, []).append(code)
+    shared = Counter(code.path[:depth] for code in whole for depth in range(1, len(code.path) + 1))
+    for code in [code for code in found if code.path and code in whole]:
+        alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
+        own = (place for place in alone if not is_in_helper(place))
+        yield tuple(whole[code]), next(own, code.path[-1]), found[code]
+
+
+def _lacks_calls(code: Code, other: Code) -> bool:
+    """Whether a code is another's without calls in its middle: those around `jax.checkpoint` are in gradients only."""
+    count = len(code.path)
+    if (code.name, code.shapes) != (other.name, other.shapes) or len(other.path) <= count:
+        return False
+    inner = next((at for at, pair in enumerate(zip(code.path, other.path)) if pair[0] != pair[1]), count)
+    return inner > 0 and code.path[inner:] == other.path[len(other.path) - (count - inner) :]
 
 
 def _spec(sharding: TensorSharding) -> str:

@@ -96,6 +96,34 @@ def test_the_spec_of_a_constraint_is_changed_in_its_line(file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "line, after",
+    [
+        ('x = put(x, "data")', "x = put(x, 'data', None, 'model')"),
+        ('x = put(x + 1, "data", None)', "x = put(x + 1, 'data', None, 'model')"),
+        ('x = put(x, "model")', None),
+        ("x = put(x, axis)", None),
+        ('x = put(x, "data") + put(y, "data")', None),
+        ('x = given(x, "data")', None),
+    ],
+)
+def test_the_axes_that_a_helper_is_given_are_changed(file: Path, line: str, after: str | None) -> None:
+    helpers = "".join(
+        f"def {name}(x, *axes):\n    return jax.lax.with_sharding_constraint(x, {spec})\n"
+        for name, spec in (("put", "NamedSharding(mesh, P(*axes))"), ("given", "rules(axes)"))
+    )
+    file.write_text(f"{helpers}{line}\n")
+    old, new = (("data",), (), ()), (("data",), (), ("model",))
+    diff = line_patch(str(file), ast.parse(file.read_text()), 5, old, new)
+    assert added(diff) == ([] if after is None else [after])
+
+
+def test_a_helper_that_was_given_no_axes_gets_some(file: Path) -> None:
+    file.write_text("def put(x, *axes):\n    return with_sharding_constraint(x, P(*axes))\nx = put(x)\n")
+    diff = line_patch(str(file), ast.parse(file.read_text()), 3, ((), ()), (("data",), ()))
+    assert added(diff) == ["x = put(x, 'data')"]
+
+
 def test_a_constraint_is_left_out(file: Path) -> None:
     file.write_text("y = jax.lax.with_sharding_constraint(x + 1, P('data'))\n")
     assert added(_patch((str(file), 1, 0))) == ["y = x + 1"]
@@ -186,6 +214,39 @@ def test_outputs_get_shardings(file: Path, text: str, outputs: dict[str, Any], a
     file.write_text(f"from jax.sharding import PartitionSpec as P\n{text}\n")
     dims = {name: None if axes is None else tuple((axis,) for axis in axes) for name, axes in outputs.items()}
     assert added(returned_patch(jit_call([str(file)], "f"), dims)) == ([] if after is None else [after])
+
+
+@pytest.mark.parametrize(
+    "text, returned, after",
+    [
+        ("params = [{} for _ in range(2)]", "result[0]", "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("params = ({}, {})", "result[0]", "(({'a': P('x'), 'b': P()}, {'a': P('x'), 'b': P()}), None)"),
+        ("def init(): return [{}] * 2\nparams = jax.jit(init, out_shardings=s)(key)", "result[0]",
+         "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("blocks = []\nparams = blocks + [3]", "result[0]", "([{'a': P('x'), 'b': P()}] * 2, None)"),
+        ("params = list(made)", "result", "[{'a': P('x'), 'b': P()}] * 2"),
+        ("params = {}\nparams = made()", "result[0]", ""),
+        ("params = []\nparams = ()", "result[0]", ""),
+        ("params = params", "result[0]", ""),
+    ],
+)  # fmt: skip
+def test_lists_and_tuples_are_those_of_the_source(file: Path, text: str, returned: str, after: str) -> None:
+    """Their names are alike, and `jax.jit` refuses one for the other."""
+    file.write_text(f"from jax.sharding import PartitionSpec as P\n{text}\nstep = jit(f)\n")
+    shardings = {f"[{layer}]['{name}']": axes for layer in (0, 1) for name, axes in (("a", (("x",),)), ("b", ()))}
+    outputs: dict[str, Dims | None] = {returned + rest: axes for rest, axes in shardings.items()}
+    if returned != "result":
+        outputs["result[1]"] = None
+    replaced = {returned + rest: f"params{rest}" for rest in shardings}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)])
+    assert added(diff) == ([f"step = jit(f, out_shardings={after})"] if after else [])
+
+
+def test_a_list_under_a_key_is_found_by_it(file: Path) -> None:
+    file.write_text("from jax.sharding import PartitionSpec as P\np = dict(blocks=[{}])\nstep = jit(f)\n")
+    outputs: dict[str, Dims | None] = {"result['blocks'][0]['a']": (("x",),), "result['blocks'][0]['b']": ()}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, {}, [str(file)])
+    assert added(diff) == ["step = jit(f, out_shardings={'blocks': [{'a': P('x'), 'b': P()}]})"]
 
 
 def test_outputs_get_shardings_on_the_mesh_of_the_file(file: Path) -> None:

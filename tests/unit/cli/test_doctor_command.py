@@ -44,7 +44,9 @@ def test_without_findings_it_is_0(file: Path, capsys: pytest.CaptureFixture[str]
 def test_the_patch_is_written_and_json_has_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     patch = file.parent / "step.patch"
     assert main(["doctor", str(file), "--hardware", "h100", "--json", "--patch", str(patch)]) == 1
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert said.err == f"not in {patch}: annotate `arg0` as P()\n"
+    found = json.loads(said.out)
     assert found["findings"][0]["kind"] == "conflict" and found["hardware"] == "NVIDIA H100 SXM"
     assert patch.read_text() == "".join(one["patch"] for one in found["findings"])
 

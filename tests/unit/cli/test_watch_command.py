@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyshardy.cli.watch_command import _next_line
+from pyshardy.watching.found import Found
+from pyshardy.watching.running import Compiled
 
 from .command_line import Cli, Outcome
 
@@ -26,3 +34,15 @@ def test_wrong_options_are_refused_before_the_script_runs(cli: Cli, tmp_path: Pa
     (tmp_path / "file").touch()
     assert "writing the report to" in refused("--report", str(tmp_path / "file")).err
     assert "got no directory" in refused("-o", str(tmp_path / "none" / "out")).err
+
+
+@pytest.mark.parametrize(
+    "compiler, behind",
+    [("tpu:v5e", "--hardware v5e --compiler tpu:v5e"), ("none", "--hardware v5e"), ("", "--hardware v5e")],
+)
+def test_the_next_command_asks_the_compiler_that_was_asked(compiler: str, behind: str) -> None:
+    """Its figures are then those of the tables."""
+    data: dict[str, Any] = {"compiler": compiler, "cost": {"estimated": {"exposed_seconds": 1e-3}}}
+    found = Found(1, Compiled("", "jit_step", 8, ""), 1, data=data, page="01-jit_step.html")
+    said = _next_line([found], Namespace(report="pages", hardware="v5e"))
+    assert said.endswith(f"doctor pages/01-jit_step.mlir {behind}")

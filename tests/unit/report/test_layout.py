@@ -120,6 +120,13 @@ def test_long_names_lose_their_middle_before_a_column_is_omitted() -> None:
     assert max(map(len, found)) == 60
 
 
+def test_extra_columns_are_omitted_before_long_names_lose_their_middle() -> None:
+    columns = Column("name", is_name=True), Column("tensor", rank=2, is_extra=True), Column("given by", rank=1)
+    rows = [(Cell(f"{LONG}.{one}"), Cell("f32[512]"), Cell("params['w1'], params['w2']", "inferred")) for one in "ab"]
+    first = printed(Table("", columns, rows), 55)[2]
+    assert first.split() == [f"{LONG}.a", "inferred"]
+
+
 def test_names_stay_whole_where_there_is_room() -> None:
     assert f"{LONG}.query.kernel" in printed(named(f"{LONG}.query.kernel"), 80)[2]
 

@@ -17,6 +17,7 @@ from pyshardy.report.lock import (
     LockedTypes,
 )
 from pyshardy.report.lock_changes import KINDS, compare_locks, is_other_peak, totals_of
+from pyshardy.report.lock_difference import LockDifference
 
 LOCK = Lock(
     version=LOCK_VERSION,
@@ -108,3 +109,10 @@ def test_what_is_in_another_scope_is_moved() -> None:
     assert [one.verb for one in changes] == ["added", "removed"]
     changes = compare_locks(LOCK, replace(LOCK, collectives=(other, replace(other, where="third"))))
     assert sorted(one.verb for one in changes) == ["added", "moved"]
+
+
+def test_the_first_line_counts_what_differs() -> None:
+    types = (LockedTypes("block", "f32"), LockedTypes("head", "f32"))
+    found = replace(LOCK, types=types, constraints=(), replications=(*LOCK.replications, OTHERS["replications"]))
+    said = LockDifference("step", "step.lock", LOCK, found, tuple(compare_locks(LOCK, found))).verdict
+    assert said == "step differs from step.lock: 1 constraint, types of ops in 2 scopes, 1 tensor gathered whole"

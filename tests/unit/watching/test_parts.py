@@ -129,6 +129,7 @@ def test_the_page_of_programs_escapes_their_names() -> None:
     bad = Found(1, Compiled("", "jit_<b>", 8, ""), 1, error="got <x>")
     page = index_page([bad], [{"name": "jit_&", "why": "on one device", "count": 2}]).decode()
     assert "jit_&lt;b&gt;" in page and "got &lt;x&gt;" in page and "jit_&amp;" in page and "<b>" not in page
+    assert "</code> ×2: on one device" in page and "gathered whole" not in page  # no column that is empty
 
 
 class FakeJax:

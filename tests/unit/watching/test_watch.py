@@ -104,6 +104,8 @@ def test_json_and_pages(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert '<a href="02-jit_train_step.html">jit_train_step</a>' in (pages / "index.html").read_text()
     assert "params['up']" in (pages / "02-jit_train_step.mlir").read_text()
+    page = (pages / "02-jit_train_step.html").read_text()  # the page and the tables have one estimate
+    assert f'"peak":{{"bytes":{step["cost"]["estimated"]["memory"]["bytes"]},' in page and "A run, estimated" in page
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ class Program {
     this.hidden = new Uint8Array(this.opCount);
     for (const op of data.ops.hidden) this.hidden[op] = 1;
     this.portNames = new Map(data.values.names);
+    this.returned = new Map(data.values.returned);
     this.found = new Map(data.values.found);
     this.meshAxes = [...new Set(data.overview.meshes.flatMap((mesh) => mesh.axes.map((axis) => axis.name)))];
     this.axisSize = new Map(data.overview.meshes.flatMap((mesh) => mesh.axes.map((axis) => [axis.name, axis.size])));
@@ -91,6 +92,12 @@ class Program {
   valueName(value) {
     const number = this.values.name[value];
     return number === undefined ? "a value" : this.texts[number];
+  }
+
+  /* What a value is returned as: ", returned as `result`"; nothing for one that is not. */
+  returnedText(value) {
+    const names = (this.returned.get(value) || []).map((output) => `\`${this.texts[this.portNames.get(output)]}\``);
+    return names.length ? `, returned as ${names.join(" and ")}` : "";
   }
 
   /* Of values of one name, which it is: " 3 of 24"; nothing for a name that is there once. */

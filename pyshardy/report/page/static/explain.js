@@ -142,7 +142,7 @@ function explanationText(program, value) {
   const stories = program.stories;
   const tensor = program.tensor(value);
   const mesh = (program.sharding(value) || {}).mesh;
-  const lines = [`${program.valueName(value)}, shape [${tensor ? tensor.shape.join(", ") : ""}]: ${stories.shardingText(value)}${mesh ? ` on mesh ${mesh}` : ""}`];
+  const lines = [`${program.valueName(value)}${program.returnedText(value)}, shape [${tensor ? tensor.shape.join(", ") : ""}]: ${stories.shardingText(value)}${mesh ? ` on mesh ${mesh}` : ""}`];
   for (const one of stories.dims(value)) {
     const head = `  dimension ${one.dim} (size ${one.size}): `;
     for (const chain of one.chains) lines.push(...chainLines(program, head, chain));

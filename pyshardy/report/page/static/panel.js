@@ -6,7 +6,7 @@ function panelOf(program, value) {
   const isResult = owner >= 0 && program.results(owner).includes(value);
   const name = program.valueName(value);
   return [
-    el("h2", { id: "selected", tabindex: "-1" }, rich(name[0].toUpperCase() === name[0] ? name : name.replace(/^the result of /, "")), el("span", { class: "quiet" }, program.turn(value))),
+    el("h2", { id: "selected", tabindex: "-1" }, rich(name[0].toUpperCase() === name[0] ? name : name.replace(/^the result of /, "")), el("span", { class: "quiet" }, rich(program.returnedText(value)), program.turn(value))),
     el("p", { class: "types" }, el("code", {}, program.typeText(value)), tensor && tensor.bytes ? [" · ", bytes(tensor.bytes[0])] : "",
       tensor && tensor.sharding ? [el("br"), "on one device ", el("code", {}, program.typeText(value, true)), tensor.bytes ? [" · ", el("b", {}, bytes(tensor.bytes[1]))] : ""] : ""),
     blocksPart(program, tensor),

@@ -110,6 +110,23 @@ def test_a_constraint_goes_with_its_gradient() -> None:
     assert "sdy.sharding_constraint" not in edit.apply(module).text()
 
 
+def test_a_constraint_inside_checkpoint_is_one_with_that_of_its_gradient() -> None:
+    """JAX names the calls around `jax.checkpoint` for what its gradient computes again, and for nothing else."""
+
+    def layer(x: jax.Array) -> jax.Array:
+        return jnp.tanh(constrain(jnp.sin(x), None, "model"))
+
+    def loss(x: jax.Array) -> jax.Array:
+        for _ in range(2):
+            x = jax.checkpoint(layer)(x)
+        return (x**2).sum()
+
+    module = pyshardy.load(jax.jit(jax.grad(loss)).lower(array((64, 32), "data")))
+    (edit,) = left_out_constraints(module)
+    assert len(edit.codes) == 2 and "constrain(jnp.sin(x)" in Path(__file__).read_text().splitlines()[edit.place[1] - 1]
+    assert "sdy.sharding_constraint" in module.text() and "sdy.sharding_constraint" not in edit.apply(module).text()
+
+
 def test_the_collective_of_a_constraint_names_it() -> None:
     found = partition(lambda x: jnp.abs(constrain(x, None, None)) * 2, array((64, 32), "data"))
     (story,) = found.collectives
