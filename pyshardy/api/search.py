@@ -22,7 +22,7 @@ from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.objective import Goal, Objective
 from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
-from pyshardy.searching.planning.meshes import meshes_of
+from pyshardy.searching.planning.meshes import meshes_of, richest_first
 from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.searching.planning.search import Search
 from pyshardy.searching.planning.ways import Way, best_of
@@ -195,8 +195,8 @@ def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[st
     if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
     return [
-        Way(f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes))
-        for axes in meshes_of(devices, hardware)
+        Way(f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes), order=order)
+        for axes, order in ((axes, richest_first(axes)) for axes in meshes_of(devices, hardware))
     ]
 
 

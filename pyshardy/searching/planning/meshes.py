@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import Topology
@@ -43,6 +43,16 @@ def meshes_of(devices: int, hardware: Hardware) -> list[dict[str, int]]:
         outer = {"data": devices // inner}
         found += [outer | {"fsdp": fsdp} | ({"model": model} if model > 1 else {}) for model, fsdp in within.items()]
     return found
+
+
+def richest_first(axes: Mapping[str, int]) -> tuple[int, ...]:
+    """A sort key of meshes: more axes come first, as plans can use several as one; then axes of similar sizes.
+
+    >>> sorted([{"data": 8}, {"data": 1, "model": 8}, {"data": 4, "model": 2}], key=richest_first)
+    [{'data': 4, 'model': 2}, {'data': 8}, {'data': 1, 'model': 8}]
+    """
+    sizes = [size for size in axes.values() if size > 1]
+    return -len(sizes), max(sizes, default=1)
 
 
 def _divisors(devices: int) -> Iterable[int]:

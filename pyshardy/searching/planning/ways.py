@@ -11,12 +11,16 @@ from pyshardy.ir.module import Module
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow
 from pyshardy.results.plan import Plan
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.planning.estimates import row_of
 from pyshardy.searching.planning.options import DOING, Keep, SearchOptions
 from pyshardy.searching.planning.search import Search
 
 _SEARCHED = 2
 """The number of ways that are searched; the others are looked at."""
+
+_EQUAL = 0.01
+"""The share by which two ways may differ that look equal."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class Way:
         name: What it is, for the table of the plan.
         load: Loads it.
         notes: Gives what a user has to do for it.
+        order: The smallest comes first of ways that look equal.
     """
 
     name: str
     load: Callable[[], Module]
     notes: Callable[[], Sequence[str]] = tuple
+    order: tuple[int, ...] = ()
 
 
 def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callable[[str], None], needed: str) -> Plan:
@@ -61,7 +67,7 @@ def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callab
             continue
         if row is not None:
             rows[way.name] = row
-    chosen = sorted((way for way in ways if way.name in rows), key=lambda way: options.objective.rank(rows[way.name]))
+    chosen = _ordered([way for way in ways if way.name in rows], rows, options.objective)
     if not chosen:
         raise refused or UsageError(DOING, got=", ".join(way.name for way in ways), needed=needed)
     left = max(1.0, options.budget_s - (time.monotonic() - started)) / len(chosen[:_SEARCHED])
@@ -75,6 +81,13 @@ def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callab
     table = tuple(sorted(rows.values(), key=options.objective.rank))
     notes = (*way.notes(), *plan.summary.notes)
     return replace(plan, summary=replace(plan.summary, way=way.name, ways=table, notes=notes))
+
+
+def _ordered(ways: list[Way], rows: Mapping[str, PlanRow], objective: Objective) -> list[Way]:
+    """Ways by their estimates, the best first; those about as good as the best one by their own order."""
+    ways = sorted(ways, key=lambda way: objective.rank(rows[way.name]))
+    equal = [way for way in ways if not objective.is_better(rows[ways[0].name], rows[way.name], _EQUAL)]
+    return sorted(equal, key=lambda way: way.order) + [way for way in ways if way not in equal]
 
 
 def _looked_at(way: Way, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
