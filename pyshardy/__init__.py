@@ -46,6 +46,7 @@ _EXPORTS = {
     "PartitionSpec": "core.spec",
     "PassError": "ir.diagnostics",
     "Plan": "results.plan",
+    "PlanDifference": "report.plan_difference",
     "PropagateOptions": "propagation.options",
     "Propagation": "results.propagation",
     "ReductionKind": "core.sharding",

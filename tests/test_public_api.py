@@ -21,7 +21,7 @@ def test_exports() -> None:
         "AxisRef", "Budgets", "CollectiveModel", "Confirmation", "Cost", "Diagnosis", "Diagnostic", "Diagnostics", "Difference", "DimSharding", "Drawing",
         "Edit", "Engine", "Estimate", "FactorKind", "Finding", "Hardware", "InvalidModuleError", "InvalidRuleError",
         "InvalidShardingError", "KindTotal", "Lock", "LockDifference", "Mesh", "Module", "NotationError", "OpSpec", "Partition",
-        "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PropagateOptions", "Propagation", "ReductionKind",
+        "PartitionOptions", "PartitionSpec", "PassError", "Plan", "PlanDifference", "PropagateOptions", "Propagation", "ReductionKind",
         "Rule", "RuleNotationError", "SearchTask", "Severity", "ShardyError", "StrategyOption", "TensorSharding",
         "UnsupportedVersionError", "UsageError", "View", "annotate", "check", "clear_caches", "compiled_collectives",
         "confirm", "constrain", "cost", "diff", "doctor", "draw", "from_gspmd", "from_torch", "initialize_distributed", "jit", "load",
@@ -44,7 +44,8 @@ def test_what_public_signatures_mention_is_exported() -> None:
     left_out = {found.__name__ for found in seen - exported}
     keywords = {"PropagateKeywords", "PartitionKeywords"}
     parts_of_an_estimate = {"CollectiveCost", "CustomCallCost", "KnownError", "Launches", "Measured", "Network", "Peak"}
-    parts_of_a_difference = {"Change", "EditState", "Reach", "Talk", "Total"}
+    parts_of_a_difference = {"Change", "EditState", "Reach", "Communication", "Total"}
+    parts_of_a_difference |= {"ConstraintChange", "FigureChange", "SpecChange"}
     parts_of_a_lock = {"LockChange", "LockedCollective", "LockedConstraint", "LockedMemory", "LockedMesh"}
     parts_of_a_lock |= {"LockedReplication", "LockedTensor", "LockedTypes"}
     parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from pyshardy.api.propagate import PropagateKeywords, propagate
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.report.difference import Difference
+from pyshardy.report.plan_difference import PlanDifference, plan_difference
 from pyshardy.results.compare import compare_results
+from pyshardy.results.plan import Plan
 from pyshardy.results.verbs import Result
 
 _DOING = "comparing"
 
 
-def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[PropagateKeywords]) -> Difference:
-    """Compare two results, programs, or annotations of one program.
+@overload
+def diff(before: Plan, after: Plan) -> PlanDifference: ...
+
+
+@overload
+def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[PropagateKeywords]) -> Difference: ...
+
+
+def diff(
+    before: Any, after: Any, *, program: Any = None, **keywords: Unpack[PropagateKeywords]
+) -> Difference | PlanDifference:
+    """Compare two results, programs, annotations of one program, or plans.
 
     Inputs and outputs are aligned by name, results of ops by source line, name scope and op, and collectives by the op
     that needs them. Layers are aligned with layers, even if one program has more of them.
 
     Args:
         before: A result of `propagate` or `partition`, or anything that they take; or annotations by name, as for
-            `pyshardy.annotate`.
+            `pyshardy.annotate`; or a plan of `search`.
         after: The same.
         program: The program that annotations apply to; by default the other argument.
         keywords: The options for programs that are not propagated yet, as for `propagate`.
 
     Raises:
-        UsageError: There are annotations without a program, or an argument cannot be loaded.
+        UsageError: There are annotations without a program, a plan beside something else, or an argument cannot be
+            loaded.
         PassError: A module breaks a requirement of propagation; the error names the op.
 
     >>> program = '''
@@ -45,6 +58,8 @@ def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[Pro
     ()
     """
     sides = before, after
+    if any(isinstance(side, Plan) for side in sides):
+        return _of_plans(before, after)
     if program is None:
         program = next((side for side in sides if not _is_annotations(side)), None)
     base = None
@@ -60,6 +75,14 @@ def diff(before: Any, after: Any, *, program: Any = None, **keywords: Unpack[Pro
         return base.edit(after).difference
     one, other = (_side(side, program, base, keywords) for side in sides)
     return compare_results(one, other)
+
+
+def _of_plans(before: Any, after: Any) -> PlanDifference:
+    if not isinstance(before, Plan) or not isinstance(after, Plan):
+        other = after if isinstance(before, Plan) else before
+        hint = "plan.apply() gives the program of a plan"
+        raise UsageError(_DOING, got=f"a plan and {named_type(other)}", needed="two plans", hint=hint)
+    return plan_difference(before.summary, after.summary)
 
 
 def _is_annotations(side: Any) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from pyshardy.costing.hardware import Hardware
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import core_mesh, with_mesh
 from pyshardy.ir.module import Module
-from pyshardy.report.cost import format_duration
 from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
+from pyshardy.searching.autopartition.objective import Goal, Objective
 from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
 from pyshardy.searching.planning.meshes import meshes_of
 from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.searching.planning.search import Search
+from pyshardy.searching.planning.ways import Way, best_of
 
 
 def search(
@@ -46,6 +48,9 @@ def search(
     compiler: str | None = None,
     forbid: Mapping[str, str | Sequence[str]] | None = None,
     whole_below: float = 0,
+    goal: str = "time",
+    remat: str | Sequence[str] = (),
+    microbatches: int | Sequence[int] = (),
     **keywords: Any,
 ) -> Plan:
     """Find shardings for the inputs and for intermediate values of a program, by estimates, without the hardware.
@@ -72,16 +77,25 @@ def search(
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
         compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
-            one whose program costs least as it partitions it. It takes a second or so for each of five programs, after
+            one whose program costs least as it partitions it. It takes a second or so for each of seven programs, after
             the budget. By default, or with "none", no compiler is asked.
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
             stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
         whole_below: Inputs of fewer bytes stay whole, such as scales of norms.
+        goal: What a plan that fits is chosen by. "time": the time of a step; memory decides between plans of about
+            equal time, as the memory of a whole device is worth 1 % of the time, and its last tenth 5 % more. "memory":
+            the peak memory of a device, so that the batch can grow.
+        remat: For a function that trains: policies of `jax.checkpoint_policies` to try, such as "nothing_saveable" and
+            "dots_saveable". They replace those of its calls of `jax.checkpoint`; without any, the bodies of its scans
+            are checkpointed. The plan is for the best way, `plan.summary.way`, and its notes say how to write it.
+        microbatches: Numbers of parts of the batch to try, whose gradients are added. The loss takes the batch as an
+            argument of `jax.grad` or `jax.value_and_grad`.
         keywords: For a function, as for `load`.
 
     Raises:
-        UsageError: The program has no mesh, or several; the chip is unknown; the budget or the memory is not a positive
-            number; the partitioner is not a function; the compiler is unknown, not installed, or for other devices.
+        UsageError: The program has no mesh, or several; it cannot train in another way; the chip or the goal is
+            unknown; the budget or the memory is not a positive number; the partitioner is not a function; the compiler
+            is unknown, not installed, or for other devices.
         ShardyError: The program cannot be propagated.
 
     >>> plan = search('''
@@ -105,16 +119,31 @@ def search(
     chip = find_hardware(chip_of(name) or "v5p" if hardware is None else hardware)
     limit = chip.memory_bytes if memory is None else float(memory)
     options = SearchOptions(
-        chip, networks, shape, collective_model(collectives), limit, budget_s, candidates, seed, constraints, name,
-        _forbidden(forbid or {}), whole_below,
+        chip, networks, shape, collective_model(collectives), Objective(limit, _goal(goal)), budget_s, candidates, seed,
+        constraints, name, _forbidden(forbid or {}), whole_below,
     )  # fmt: skip
     keep = _kept(keep)
     say = sayer(progress)
     with partitioner_in_use(partitioner):
         if devices is not None:
-            return _with_any_mesh(program, example_args, keywords, devices, options, keep, say)
-        module = _load(program, example_args, mesh, keywords)
-        return Search(module, options, keep, say).run()
+            on_mesh = partial(_load_on, program, example_args, keywords)
+            ways = _over_meshes(devices, options.hardware, on_mesh)
+            plan = best_of(ways, options, keep, say, "a program that fits on a mesh of these devices")
+            if not remat and not microbatches:
+                return plan
+            mesh = plan.mesh
+        load_it = partial(_load, program, example_args, mesh, keywords)
+        if not remat and not microbatches:
+            return Search(load_it(), options, keep, say).run()
+        ways = _trained(program, example_args, _several(remat), _several(microbatches), load_it)
+        return best_of(ways, options, keep, say, "a program that can be searched")
+
+
+def _goal(name: str) -> Goal:
+    goals = {one.value: one for one in Goal}
+    if name not in goals:
+        raise UsageError(DOING, got=f"goal={name!r}", needed=" or ".join(map(repr, goals)))
+    return goals[name]
 
 
 def _check_number(name: str, given: object, needed: str) -> None:
@@ -130,6 +159,14 @@ def _kept(keep: Keep) -> Keep:
         needed = "True, False, a list of names, or shardings by name"
         raise UsageError(DOING, got=f"keep={keep!r}", needed=needed, hint='keep=["x"], or keep={"x": P("data")}')
     return tuple(keep)
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return (given,) if isinstance(given, (str, int)) else tuple(given)
+
+
+def _load_on(program: Any, example_args: Sequence[Any], keywords: Mapping[str, Any], mesh: Any) -> Module:
+    return _load(program, example_args, mesh, keywords)
 
 
 def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mapping[str, Any]) -> Module:
@@ -153,44 +190,42 @@ def _forbidden(forbid: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str
     return {name: (axes,) if isinstance(axes, str) else tuple(axes) for name, axes in forbid.items()}
 
 
-def _with_any_mesh(
-    program: Any,
-    example_args: Sequence[Any],
-    keywords: Mapping[str, Any],
-    devices: int,
-    options: SearchOptions,
-    keep: Keep,
-    say: Callable[[str], None],
-) -> Plan:
-    """The plan of the best mesh: tactics are tried on every mesh, the best two are searched."""
+def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]) -> list[Way]:
+    """The program over every mesh of so many devices."""
     if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
-    started = time.monotonic()
-    meshes = meshes_of(devices, options.hardware)
-    ranked: list[tuple[tuple[float, float], int, dict[str, int]]] = []
-    refused: UsageError | None = None
-    for axes in meshes:
-        spent = time.monotonic() - started
-        share = max(0.5, (options.budget_s / 3 - spent) / len(meshes))
-        try:
-            one = Search(_load(program, example_args, axes, keywords), replace(options, budget_s=share), keep, say)
-        except UsageError as error:
-            if not isinstance(keep, Mapping):
-                raise
-            refused = error  # a sharding to keep may need an axis that this mesh does not have
-            continue
-        quick = one.look()
-        if quick is not None:
-            say(f"mesh {axes}: about {format_duration(quick[0])}")
-            ranked.append((quick, len(ranked), axes))
-    if not ranked:
-        raise refused or UsageError(
-            DOING, got=f"{devices} devices", needed="a program that fits on a mesh of these devices"
-        )
-    ranked.sort()
-    left = max(1.0, options.budget_s - (time.monotonic() - started))
-    plans = []
-    for _, _, axes in ranked[:2]:
-        module = _load(program, example_args, axes, keywords)
-        plans.append(Search(module, replace(options, budget_s=left / len(ranked[:2])), keep, say).run())
-    return min(plans, key=lambda plan: (not plan.fits, plan.step_seconds))
+    return [
+        Way(f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes))
+        for axes in meshes_of(devices, hardware)
+    ]
+
+
+def _trained(
+    program: Any,
+    example_args: Sequence[Any],
+    remat: Sequence[str],
+    microbatches: Sequence[int],
+    load: Callable[[], Module],
+) -> list[Way]:
+    """The program trained in every way that is allowed; as it is written comes first."""
+    from pyshardy.frontend.jax_training import Training, trained
+
+    if not callable(program) or not example_args:
+        hint = "pyshardy.search(step, *arguments, remat=...)"
+        got = "remat or microbatches for a program that is loaded"
+        raise UsageError(DOING, got=got, needed="a function and its arguments", hint=hint)
+    with trained(Training()) as before:
+        load()
+    found = {}
+
+    def load_trained(training: Training) -> Module:
+        with trained(training, before) as applied:
+            module = load()
+        found[training] = replace(before, batch=applied.batch)
+        return module
+
+    def how(training: Training) -> list[str]:
+        return found[training].how(training)
+
+    ways = dict.fromkeys(Training(*one) for one in product((1, *microbatches), ("", *remat)))
+    return [Way(str(one), partial(load_trained, one), partial(how, one)) for one in ways]

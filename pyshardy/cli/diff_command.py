@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from pyshardy.ir.module import Module
     from pyshardy.propagation.options import PropagateOptions
     from pyshardy.report.difference import Difference
+    from pyshardy.report.plan_difference import PlanDifference
     from pyshardy.results.propagation import Propagation
+
+_PLAN = ".json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `pyshardy diff`."""
-    text = "the program to compare with; without it, --edit gives the change"
+    text = "the program to compare with, or a plan (*.json) beside a plan; without it, --edit gives the change"
     parser.add_argument("other", metavar="FILE", nargs="?", help=text)
     parser.usage = "%(prog)s [-h] FILE|example [FILE] [--edit NAME=SPEC] [options and sizes of the example]"
     text = "the sharding of an input or output to try, as for --shard; NAME alone removes its annotation"
@@ -41,8 +44,10 @@ def take_other(arguments: argparse.Namespace, rest: list[str]) -> list[str]:
     return rest[:at]
 
 
-def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions) -> Difference:
-    """The difference of two programs, or the effect of an edit.
+def find_difference(
+    load: Callable[[], Module], arguments: argparse.Namespace, options: PropagateOptions
+) -> Difference | PlanDifference:
+    """The difference of two programs or of two plans, or the effect of an edit.
 
     Args:
         load: Reads the first program.
@@ -50,8 +55,10 @@ def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, o
         options: How to propagate.
 
     Raises:
-        UsageError: Neither another program nor an edit, or both.
+        UsageError: Neither another program nor an edit, or both; or a plan beside a program.
     """
+    if arguments.source.endswith(_PLAN) or (arguments.other or "").endswith(_PLAN):
+        return _of_plans(arguments)
     if (arguments.other is None) == (not arguments.edit):
         got = "one FILE and no --edit" if arguments.other is None else "a second FILE and --edit"
         needed = "either a second FILE or --edit NAME=SPEC"
@@ -64,10 +71,25 @@ def find_difference(load: Callable[[], Module], arguments: argparse.Namespace, o
     else:
         found = _compared(before, arguments, options)
     if not arguments.collectives:
-        return found.without_talk()
+        return found.without_communication()
     with stage("partitioning both"), naming(arguments.source):
-        _ = found.talk
+        _ = found.communication
     return found
+
+
+def _of_plans(arguments: argparse.Namespace) -> PlanDifference:
+    from pyshardy.report.plan_difference import plan_difference
+    from pyshardy.results.plan import load_plan
+
+    files = [arguments.source, arguments.other]
+    if arguments.edit or not all(name is not None and name.endswith(_PLAN) for name in files):
+        given = " and ".join(str(name) for name in files if name is not None) + (
+            " and --edit" if arguments.edit else ""
+        )
+        hint = "pyshardy search FILE --save plan.json writes a plan"
+        raise UsageError("comparing plans", got=given, needed="two plans, both named *.json", hint=hint)
+    before, after = map(load_plan, files)
+    return plan_difference(before.summary, after.summary)
 
 
 def _compared(before: Propagation, arguments: argparse.Namespace, options: PropagateOptions) -> Difference:

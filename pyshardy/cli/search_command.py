@@ -30,6 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forbid", metavar="NAME=AXIS", action="append", default=[], help=text)
     text = "keep inputs of fewer bytes whole, like 1MiB"
     parser.add_argument("--whole-below", metavar="BYTES", help=text)
+    text = "what decides between plans that fit: the time of a step (default), or memory, for a larger batch"
+    parser.add_argument("--goal", choices=("time", "memory"), default="time", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
     text = "write the constraints of intermediate values as a patch of the source"
@@ -38,6 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compiler", metavar="NAME", help=text)
     text = "write the plan as Python source: its rules, and a function that gives arguments their shardings"
     parser.add_argument("--code", metavar="FILE", help=text)
+    text = "write a page: the plan, what it was chosen from, and the program with its shardings"
+    parser.add_argument("--report", metavar="FILE", help=text)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
 
 
@@ -66,6 +70,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         constraints=not arguments.no_constraints,
         progress=not arguments.quiet,
         forbid=_forbidden(arguments.forbid),
+        goal=arguments.goal,
         whole_below=0.0 if arguments.whole_below is None else _bytes("--whole-below", arguments.whole_below),
     )
     patch = plan.patch() if arguments.patch is not None else ""  # whatever may fail comes before anything is written
@@ -74,6 +79,8 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         plan.save(arguments.save)
     if arguments.code is not None:
         write_whole(arguments.code, code.encode())
+    if arguments.report is not None:
+        plan.report(arguments.report)
     if arguments.patch is not None:
         told, mark, diff = patch.partition("--- ")
         write_whole(arguments.patch, f"{mark}{diff}".encode())

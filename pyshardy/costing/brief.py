@@ -32,10 +32,12 @@ class Brief(NamedTuple):
     Attributes:
         seconds: The time of one run.
         bytes: The peak memory, without holes between buffers.
+        communication_seconds: The time of all collectives, with waiting for the slowest device.
     """
 
     seconds: float
     bytes: float
+    communication_seconds: float = 0.0
 
 
 class Part(NamedTuple):
@@ -82,17 +84,23 @@ def brief_estimate(
     left_out = [frozenset(at for at, part in enumerate(parts) if part.more == count) for count in counts]
     blocks = [(block, program.inputs), *(_without(block, program.inputs, parts, kernels) for kernels in left_out)]
     whole, *others = [joined(one, compiler.joins, compiler.joined_bytes) for one, _ in blocks]
-    seconds, *shorter = [scheduler.block(one).seconds for one in (whole, *others)]
-    seconds += sum(count * (seconds - other) for count, other in zip(counts, shorter))
-    seconds += seconds * straggling(count_kernels(block), topology)
+    totals, *shorter = [scheduler.block(one) for one in (whole, *others)]
+    seconds, sending = totals.seconds, totals.communication_seconds
+    for count, less in zip(counts, shorter):
+        seconds += count * (totals.seconds - less.seconds)
+        sending += count * (totals.communication_seconds - less.communication_seconds)
+    waiting = seconds * straggling(count_kernels(block), topology)
+    seconds, sending = seconds + waiting, sending + waiting
     base = sum(fixed_bytes(program, flat, block)) + _further_bytes(program, flat, block, parts)
     if not counts:
-        return Brief(seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak)
-    plans = [Planner(flat, replace(compiler, hides=False)).main(*one) for one in blocks]
+        return Brief(
+            seconds, base + Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak, sending
+        )
+    plans = [Planner(flat, replace(compiler, hides=frozenset())).main(*one) for one in blocks]
     late = 0
     if compiler.hides:
         late = Planner(flat, compiler, scheduler.kernel).main(whole, program.inputs).peak - plans[0].peak
-    return Brief(seconds, base + _peak(plans, counts) + max(0, late))
+    return Brief(seconds, base + _peak(plans, counts) + max(0, late), sending)
 
 
 def _without(

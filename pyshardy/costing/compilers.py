@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.host_memory import HOST_COPIES
+from pyshardy.rules.opspec import op_names
 
 
 class Order(Enum):
@@ -36,11 +38,15 @@ class Compiler:
         copies_first_state: Whether a loop that starts from constants or arguments copies them first.
         copies_overwritten: Whether it copies a value that is overwritten before all its readers must have run.
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
-        hides: Whether it runs kernels in an order that hides collectives, and so computes late what only these read.
+        hides: The kinds of collectives that run beside kernels. It orders kernels so that they do, and computes late
+            what only these collectives read.
+        saves: Whether, of kernels that may run next to one another, it chooses by the memory that they need.
         narrows: Whether collectives that only move data move the narrower of two types that follow one another.
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
         sums_in_place: Whether an all-reduce writes its result where its operand was.
+        in_parts: The ops whose result the compiler returns as one of several. No reader writes where such a part was,
+            nor where a result of a loop or of a kernel with several was; None if readers may.
         recomputes: Whether each kernel computes for itself a value that reads several arrays.
         repeats_costly: Whether kernels compute a costly value for themselves where reading its source moves less.
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
@@ -56,6 +62,9 @@ class Compiler:
         merges_kernels: Whether kernels over the same elements become one of several results.
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
+        compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index.
+        tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
+        softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 
     order: Order = Order.PROGRAM
@@ -66,11 +75,13 @@ class Compiler:
     copies_first_state: bool = False
     copies_overwritten: bool = False
     expands_pooling: bool = False
-    hides: bool = False
+    hides: frozenset[str] = frozenset()
+    saves: bool = False
     narrows: bool = False
     joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
     sums_in_place: bool = False
+    in_parts: frozenset[str] | None = None
     sinks_broadcasts: bool = False
     keeps_reshapes: bool = False
     promotes_sums: bool = False
@@ -83,6 +94,9 @@ class Compiler:
     recomputes: bool = False
     merges_kernels: bool = False
     fuses_into_products: bool = False
+    compares_places: bool = False
+    tiles: bool = False
+    softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
     library_elements: int = 0
@@ -95,26 +109,41 @@ class Compiler:
 
 ACCELERATOR = Compiler(order=Order.FREEING, keeps_barriers=True, repeats_costly=True, fills_in_scatters=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
+_KINDS = "all_gather all_reduce all_to_all collective_broadcast collective_permute ragged_all_to_all reduce_scatter"
 XLA_ON_GPU = replace(
     ACCELERATOR,
     merges_kernels=True,
-    hides=True,
+    hides=frozenset((*_KINDS.split(), *HOST_COPIES)),
+    saves=True,
     narrows=True,
     joins=frozenset(("all_gather", "all_reduce", "collective_permute", "reduce_scatter")),
     joined_bytes=30 * 2**20 + 7,
     sums_in_place=True,
+    in_parts=frozenset(("stablehlo.convolution", *op_names("stablehlo.", _KINDS))),
     sums_vector_products=True,
 )
 """What is known of XLA for GPUs.
 
 `joined_bytes` is the default of its options `xla_gpu_all_gather_combine_threshold_bytes`, `..._all_reduce_...`,
-`..._collective_permute_...` and `..._reduce_scatter_...`.
+`..._collective_permute_...` and `..._reduce_scatter_...`. Calls of cuDNN return a workspace too, and collectives are
+asynchronous: they start with several results.
 """
-XLA_ON_TPU = replace(ACCELERATOR, fuses_into_products=True, joins=frozenset(("all_reduce",)), joined_bytes=120 * 2**20)
+XLA_ON_TPU = replace(
+    ACCELERATOR,
+    fuses_into_products=True,
+    joins=frozenset(("all_reduce",)),
+    joined_bytes=120 * 2**20,
+    in_parts=frozenset(),
+    compares_places=True,
+    tiles=True,
+    softmax_row=4096,
+    hides=frozenset(("all_gather", "collective_permute", *HOST_COPIES)),
+)
 """What is known of XLA for TPUs.
 
-`joined_bytes` was seen in programs compiled for v5e: of all-reduces of 4 MiB it joins 30, of 16 MiB 7
-(`tests/compilers/test_joined.py`).
+All of it was seen in programs compiled for v5e. Of all-reduces of 4 MiB it joins 30, of 16 MiB 7
+(`tests/compilers/test_joined.py`). A product computes a softmax with rows of 4,096 elements, and none with rows of
+6,144 or 8,192 (`tests/compilers/test_memory.py`). All-reduces and all-to-alls are not asynchronous there.
 """
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,

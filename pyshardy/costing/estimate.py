@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
@@ -12,7 +12,7 @@ from pyshardy.costing.counting import Counted, count_kernels
 from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.known_errors import KnownError, known_error
+from pyshardy.costing.known_errors import KnownError, is_conflicting, known_error
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import CostOp, OpTraffic, SourceLine
@@ -209,7 +209,7 @@ def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
         memory=memory,
         donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
-        memory_error=known_error(hardware, is_compilers),
+        memory_error=known_error(hardware, is_compilers, is_conflicting(_sent(counted))),
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, launches.model),
@@ -218,6 +218,11 @@ def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
             *filter(None, [donation_note(program, memory.bytes, saved), _dispatch_note(step, hardware)]),
         ),
     )
+
+
+def _sent(counted: Iterable[Counted]) -> Iterator[tuple[str, int]]:
+    """The kinds of collectives and the bytes that a device sends."""
+    return ((one.op.traffic.kind, one.sent_bytes) for one in counted if one.op.traffic is not None)
 
 
 def _donated_peak(launches: Launches, peak: int) -> int:

@@ -12,12 +12,13 @@ from pyshardy.costing.choice import Choice
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
 from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.joining import joined
-from pyshardy.costing.kernels import Kernel, Kernels, without_bitcasts
+from pyshardy.costing.kernels import UPDATING, Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
 from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_scatters
+from pyshardy.costing.softmaxes import softmaxes, with_softmaxes
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
@@ -38,6 +39,8 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 """Ops that are not computed twice to save memory."""
 _REPEATED = ELEMENTWISE | TRANSCENDENTAL
 """Costly ops that some compilers compute in every kernel that reads them, and the ops that this follows back."""
+_MOST_REPEATED = 30
+"""The most ops that are computed again with a costly one."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
 """Ops that move much data for a small result, and are not computed twice."""
 _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
@@ -45,7 +48,6 @@ _BRANCHING = frozenset(op_names("stablehlo.", "concatenate pad"))
 _SLICES = frozenset(op_names("stablehlo.", "slice dynamic_slice"))
 _WITH_LIBRARY_REDUCES = frozenset(op_names("stablehlo.", "multiply broadcast_in_dim"))
 """Ops that a library computes while it reduces."""
-_IN_PLACE = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
 _SUM = "stablehlo.all_reduce"
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
@@ -60,7 +62,10 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         flat: The program.
         compiler: What is known of the compiler.
     """
-    block = _Fuser(flat, compiler).block(flat.body)
+    fuser = _Fuser(flat, compiler)
+    block = fuser.block(flat.body)
+    if fuser.softmaxes:
+        block = with_softmaxes(block, fuser.softmaxes, flat.tensors)
     if compiler.fills_in_scatters:
         block = with_scatters(block, flat.tensors, can_fuse, computes_updates=compiler.merges_kernels)
     if compiler.merges_kernels:
@@ -76,9 +81,11 @@ class _Fuser:
     def __init__(self, flat: Flat, compiler: Compiler) -> None:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
         self.repeats_costly, self.sums_in_place = compiler.repeats_costly, compiler.sums_in_place
+        self.repeats_all = compiler.fuses_into_products
         self.makers: dict[int, CostOp] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[CostKind, bool] = {}
+        self.softmax_row, self.softmaxes = compiler.softmax_row, dict[int, int]()
 
     def _is_loop(self, op: CostOp) -> bool:
         found = self.loops.get(op.kind)
@@ -100,6 +107,8 @@ class _Fuser:
         """The values that are kept in memory, and those that each kernel computes for itself."""
         choice = Choice(block.results)
         self.makers.update((value, flat.op) for flat in block.ops for value in flat.op.results)
+        if self.softmax_row:
+            self.softmaxes.update(softmaxes(block, self.softmax_row))
         if self.recomputes:
             choice.find_ancestors(block)
         for flat in block.ops:
@@ -129,7 +138,10 @@ class _Fuser:
         consumers = choice.users.get(value, ())
         if any(not self._is_loop(user) and not self._is_library_reduce(user) for user in consumers) or not consumers:
             choice.kept.add(value)
-        if value in self.uniform or value in self.constants or op.kind.name == "stablehlo.iota":
+        if value in self.softmaxes:
+            joined = []
+            choice.kept.add(value)
+        elif value in self.uniform or value in self.constants or op.kind.name == "stablehlo.iota":
             joined = list(readers)
         else:
             joined = [kernel for kernel in readers if self._may_join(op, kernel, choice)]
@@ -137,7 +149,8 @@ class _Fuser:
                 choice.kept.add(value)
             if self._is_costly(op) and len(joined) < len(readers):
                 joined = []  # who reads it does not compute it as well
-            if (value in choice.kept or (len(readers) > 1 and not self.recomputes)) and not self._is_unary(op, choice):
+            is_again = len(readers) > 1 and not (self.recomputes or (self.repeats_all and self._pays_again(op, choice)))
+            if (value in choice.kept or is_again) and not self._is_unary(op, choice):
                 joined = []
             if value in choice.kept:
                 joined = [kernel for kernel in joined if kernel not in choice.library]
@@ -183,16 +196,33 @@ class _Fuser:
         (value,) = op.results
         if not self.repeats_costly or value in choice.kept or op.kind.name not in _REPEATED:
             return False
-        source, readers = op, len(choice.readers[value])
-        while True:
-            if not self._is_unary(source, choice):
-                return False
-            array = max(source.operands, key=lambda one: self.tensors[one].bytes)
-            maker = self.makers.get(array)
-            if maker is None or maker.kind.name not in _REPEATED or array in choice.kept:
-                break
-            source = maker
-        return self.tensors[array].bytes * readers < self.tensors[value].bytes * (1 + readers)
+        sources = self._sources(op, choice)
+        if sources is None:
+            return False
+        readers = len(choice.readers[value])
+        return sum(self.tensors[one].bytes for one in sources) * readers < self.tensors[value].bytes * (1 + readers)
+
+    def _sources(self, op: CostOp, choice: Choice) -> set[int] | None:
+        """The arrays from which an op's value is computed element by element; None if they are many ops away.
+
+        What reads several values of an op between computes all of these again only on TPUs.
+        """
+        sources: set[int] = set()
+        pending, seen = [op], {op.results[0]}
+        while pending:
+            current = pending.pop()
+            if len(seen) > _MOST_REPEATED or not (self.repeats_all or self._is_unary(current, choice)):
+                return None
+            for value in current.operands:
+                maker = self.makers.get(value)
+                if value in self.uniform or value in choice.spread or value in seen:
+                    continue
+                if maker is None or maker.kind.name not in _REPEATED or value in choice.kept:
+                    sources.add(value)
+                else:
+                    seen.add(value)
+                    pending.append(maker)
+        return sources
 
     def _is_sliced(self, value: int, choice: Choice) -> bool:
         """Whether several slices read a value, and more of it than it has."""
@@ -228,7 +258,7 @@ class _Fuser:
         outer = [value for region in flat.inner for value in region.outer if not self._is_anywhere(value)]
         if inner or len(op.results) != 1 or op.results[0] not in choice.members:
             reads = dict.fromkeys((*self._from_here(op.operands, makers), *outer))
-            is_in_place = op.kind.name in _IN_PLACE or (self.sums_in_place and op.kind.name == _SUM)
+            is_in_place = op.kind.name in UPDATING or (self.sums_in_place and op.kind.name == _SUM)
             in_place = frozenset(op.operands[:1] if is_in_place else ())
             return Kernel((op,), tuple(reads), op.results, in_place, inner)
         ops, read, shared = self._gather(op, makers, choice.members[op.results[0]])

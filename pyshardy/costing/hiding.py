@@ -3,12 +3,14 @@
 Its scheduler goes from the end of a block to its start. Wherever no collective is under way, one ends that may end
 there, and kernels that may run beside it come before its end, until they take as long as it does; then comes its start.
 Of several kernels, the one with the longest chain of collectives before it runs last. So what only a collective reads,
-such as the gradient of a weight, is computed late, and what it is computed from stays in memory until then.
+such as the gradient of a weight, is computed late, and what it is computed from stays in memory until then. Of those
+with equal chains, the one that needs least memory before it, less what it gives, runs last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.kernels import Kernel
@@ -31,7 +33,18 @@ class Hidden(NamedTuple):
     ends: dict[int, int]
 
 
-def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[int], int]) -> Hidden:
+def is_beside(kernel: Kernel, kinds: Collection[str]) -> bool:
+    """Whether a kernel is a collective of one of the kinds that run beside others."""
+    return kernel.root.traffic is not None and kernel.root.traffic.kind in kinds
+
+
+def hidden(
+    kernels: Sequence[Kernel],
+    seconds: Sequence[float],
+    size: Callable[[int], int],
+    kinds: Collection[str],
+    saved: Collection[int] | None = None,
+) -> Hidden:
     """The kernels in an order in which collectives hide behind others, one collective at a time.
 
     Args:
@@ -39,10 +52,13 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
             them, the later one stays later.
         seconds: How long each of them takes.
         size: Gives the bytes of a value.
+        kinds: The kinds of collectives that run beside kernels; others take their turn as kernels do.
+        saved: The values whose memory decides which kernel runs next; by default the order of the kernels does.
     """
+    beside = [is_beside(kernel, kinds) for kernel in kernels]
     makers = {value: at for at, kernel in enumerate(kernels) for value in kernel.writes}
     before = [{makers[value] for value in kernel.needs if value in makers} for kernel in kernels]
-    chains = _chains(kernels, seconds, before)
+    chains = _chains(kernels, [time if is_one else 0.0 for time, is_one in zip(seconds, beside)], before)
     leaders = _leaders(kernels, before, size)
     followers: dict[int, list[int]] = {}
     for at, leader in enumerate(leaders):
@@ -50,8 +66,12 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
             followers.setdefault(leader, []).append(at)
     backwards = sorted((at for at, leader in enumerate(leaders) if leader == at), key=lambda at: (-chains[at], -at))
     readers = _readers(backwards, leaders, before)
-    tasks = [Task(COMPUTE if kernels[at].root.traffic is None else _COLLECTIVES, seconds[at]) for at in backwards]
-    streams = Streams(tasks, readers, {})
+    tasks = [Task(_COLLECTIVES if beside[at] else COMPUTE, seconds[at]) for at in backwards]
+    if saved is None:
+        streams = Streams(tasks, readers, {})
+    else:
+        moves = _moves(kernels, backwards, followers, size, saved)
+        streams = _Backwards(tasks, readers, [chains[at] for at in backwards], moves)
     streams.run()
     # Time counts from the end. A kernel is where its time begins; a collective ends there, and starts where it is over.
     moments = [(streams.starts[index], turn, index, False) for turn, index in enumerate(streams.order)]
@@ -75,6 +95,78 @@ def hidden(kernels: Sequence[Kernel], seconds: Sequence[float], size: Callable[[
     return Hidden(order, ends)
 
 
+class _Moves(NamedTuple):
+    """The memory of a kernel and its followers, seen from the end.
+
+    Attributes:
+        reads: The values that they need before, with their bytes.
+        writes: The bytes of the values that exist only after them.
+    """
+
+    reads: tuple[tuple[int, int], ...]
+    writes: int
+
+
+def _moves(
+    kernels: Sequence[Kernel],
+    backwards: Sequence[int],
+    followers: Mapping[int, Sequence[int]],
+    size: Callable[[int], int],
+    saved: Collection[int],
+) -> list[_Moves]:
+    """The memory that each leader and its followers need."""
+    found = []
+    for at in backwards:
+        members = [kernels[one] for one in (at, *followers.get(at, ()))]
+        written = {value for one in members for value in one.writes}
+        read = {value for one in members for value in one.reads} - written
+        found.append(
+            _Moves(
+                tuple([(value, size(value)) for value in sorted(read.intersection(saved))]),
+                sum(map(size, written.intersection(saved))),
+            )
+        )
+    return found
+
+
+class _Backwards(Streams):
+    """From the end to the start: of kernels with equal chains of collectives, first the one that needs least memory."""
+
+    def __init__(
+        self, tasks: Sequence[Task], waits_for: Sequence[set[int]], chains: Sequence[float], moves: Sequence[_Moves]
+    ) -> None:
+        super().__init__(tasks, waits_for, {})
+        self.chains, self.moves = chains, moves
+        self.more = [sum(bytes for _, bytes in one.reads) - one.writes for one in moves]
+        self.readers: dict[int, list[int]] = {}
+        for index, one in enumerate(moves):
+            for value, _ in one.reads:
+                self.readers.setdefault(value, []).append(index)
+        self.alive: set[int] = set()
+        self.begun = [False] * len(tasks)
+
+    def key(self, index: int) -> tuple[float, int, int]:
+        return -self.chains[index], self.more[index] if self.tasks[index].stream == COMPUTE else 0, index
+
+    def is_stale(self, key: tuple[float, int, int], index: int) -> bool:
+        return self.begun[index] or key != self.key(index)
+
+    def _start(self, start: float, index: int, stream: int) -> None:
+        self.begun[index] = True
+        changed = set()
+        for value, bytes in self.moves[index].reads:
+            if value not in self.alive:
+                self.alive.add(value)
+                for one in self.readers[value]:
+                    self.more[one] -= bytes
+                    changed.add(one)
+        super()._start(start, index, stream)
+        for one in changed:
+            is_ready = not self.begun[one] and not self.waits[one] and self.ready_at[one] <= self.free[COMPUTE]
+            if is_ready and self.tasks[one].stream == COMPUTE:
+                heapq.heappush(self.now[COMPUTE], (self.key(one), one))
+
+
 def _readers(backwards: Sequence[int], leaders: Sequence[int], before: Sequence[set[int]]) -> list[set[int]]:
     """For each leader, by its index, those that read what it or its followers write."""
     place = {at: index for index, at in enumerate(backwards)}
@@ -88,15 +180,14 @@ def _readers(backwards: Sequence[int], leaders: Sequence[int], before: Sequence[
     return readers
 
 
-def _chains(kernels: Sequence[Kernel], seconds: Sequence[float], before: Sequence[set[int]]) -> list[float]:
+def _chains(kernels: Sequence[Kernel], waits: Sequence[float], before: Sequence[set[int]]) -> list[float]:
     """The time of the collectives in the longest chain that ends with each kernel.
 
     A kernel that computes element by element counts like the first one that reads its result: XLA computes it there.
     """
     found = [0.0] * len(kernels)
-    for at, kernel in enumerate(kernels):
-        own = 0.0 if kernel.root.traffic is None else seconds[at]
-        found[at] = own + max([found[one] for one in before[at]], default=0.0)
+    for at in range(len(kernels)):
+        found[at] = waits[at] + max([found[one] for one in before[at]], default=0.0)
     first = [float("inf")] * len(kernels)
     for at in range(len(kernels) - 1, -1, -1):
         if found[at] < first[at] < float("inf") and not _is_apart(kernels[at]):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST
 from pyshardy.costing.program import CostOp
+from pyshardy.rules.opspec import op_names
+
+UPDATING: Final = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
+"""Ops that write their result where their first operand was."""
 
 
 class Kernel(NamedTuple):

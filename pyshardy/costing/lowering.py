@@ -10,6 +10,7 @@ from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
+from pyshardy.costing.scatters import with_compared_places
 from pyshardy.costing.sinking import Sinker
 from pyshardy.costing.vector_products import with_vector_sums
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
@@ -26,6 +27,8 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
     """The program with the ops that its compiler adds."""
     if compiler.sums_vector_products:
         flat = with_vector_sums(flat)
+    if compiler.compares_places:
+        flat = with_compared_places(flat)
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)

@@ -8,17 +8,18 @@ there, or of a result that is written later.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.heap import heap_bytes
-from pyshardy.costing.hiding import hidden
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.hiding import hidden, is_beside
+from pyshardy.costing.kernels import UPDATING, Kernel, Kernels
 from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import CostInput, CostTensor
+from pyshardy.costing.tiles import tiled_values
 
 _SMALL_PART = 100_000
 """A buffer smaller than this fraction of all is not put into the memory of results: that would save nothing."""
@@ -60,9 +61,12 @@ class Planner:
         self.seconds_of = seconds_of if compiler.hides else None
         self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
+        self.tiled: Mapping[int, int] = {}
 
     def main(self, block: Kernels, inputs: Sequence[CostInput]) -> MemoryPlan:
         """The plan of the main function, whose results may reuse the memory of donated arguments."""
+        if self.compiler.tiles:
+            self.tiled = tiled_values(block, self.tensors)
         aliases = {entry.alias: place for place, entry in enumerate(inputs) if entry.alias is not None}
         slots: list[tuple[int, int | None]] = []
         homes: dict[int, int] = {}
@@ -78,9 +82,9 @@ class Planner:
         )
 
     def size(self, value: int) -> int:
-        """The bytes of a value, rounded up to the alignment."""
+        """The bytes of a value, rounded up to tiles and to the alignment."""
         alignment = self.compiler.alignment
-        return -(-self.tensors[value].bytes // alignment) * alignment
+        return -(-self.tiled.get(value, self.tensors[value].bytes) // alignment) * alignment
 
     def _new(self, tensor: CostTensor) -> int:
         self.tensors.append(tensor)
@@ -110,8 +114,10 @@ class Planner:
         kept = {*block.results, *block.arguments}
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
         ends: Mapping[int, int] = {}
-        if self.seconds_of is not None and any(kernel.root.traffic is not None for kernel in kernels):
-            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size)
+        hides = self.compiler.hides
+        if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
+            saved = {value for one in kernels for value in one.writes} - kept if self.compiler.saves else None
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides, saved)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
@@ -152,6 +158,13 @@ class _Places:
     ) -> None:
         self.planner, self.kernels, self.made, self.last, self.end = planner, kernels, made, last, end
         self.is_placed: set[int] = set()
+        parts = planner.compiler.in_parts
+        made_in_parts = [] if parts is None else [one for one in kernels if _is_in_parts(one, parts)]
+        self.parts = frozenset(value for one in made_in_parts for value in one.writes)
+
+    def _in_place(self, kernel: Kernel) -> frozenset[int]:
+        """The operands in whose memory a kernel may write; a slice or a scatter updates what it has to."""
+        return kernel.in_place if kernel.root.kind.name in UPDATING else kernel.in_place - self.parts
 
     def slots(self, slots: list[tuple[int, int | None]], homes: Mapping[int, int]) -> list[_Slot]:
         """The memory that exists all the time, with results in theirs where possible."""
@@ -165,7 +178,7 @@ class _Places:
             if value not in self.made:
                 continue
             start = self.made[value]
-            if found[place].takes(start, self.end, self.kernels[start].in_place):
+            if found[place].takes(start, self.end, self._in_place(self.kernels[start])):
                 found[place].take(start, self.end, value)
                 self.is_placed.add(value)
         return found
@@ -186,8 +199,8 @@ class _Places:
 
     def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
         """The smallest slot that is free for a buffer."""
-        shared = self.kernels[buffer.start].in_place
-        if buffer.end < self.end and buffer.values[-1] in self.kernels[buffer.end].in_place:
+        shared = self._in_place(self.kernels[buffer.start])
+        if buffer.end < self.end and buffer.values[-1] in self._in_place(self.kernels[buffer.end]):
             shared = shared | {-1}
         inside = ((1 << (buffer.end - buffer.start + 1)) - 1) << (buffer.start + 1)
         if shared:  # at its ends a buffer may meet another one that is handed on
@@ -224,7 +237,7 @@ class _Places:
             if operands.index(operands[index]) < index:  # another part of the state starts from the value itself
                 return None
         else:
-            candidates = sorted(kernel.in_place)
+            candidates = sorted(self._in_place(kernel))
         size = self.planner.size(value)
         for operand in candidates:
             if operand in ends and self.last.get(operand) == at and self.planner.size(operand) == size:
@@ -235,3 +248,8 @@ class _Places:
         start, last = self.made[chain[0]], self.made[chain[-1]]
         end = max(last, self.last.get(chain[-1], last))
         return Buffer(tuple(chain), self.planner.size(chain[-1]), start, min(end, self.end))
+
+
+def _is_in_parts(kernel: Kernel, names: Collection[str]) -> bool:
+    """Whether a compiler returns what a kernel writes as one of several results."""
+    return len(kernel.writes) > 1 or bool(kernel.inner) or kernel.root.kind.name in names

@@ -203,7 +203,9 @@ class _Merger:
             return group.members[0]
         members = group.members
         reads, writes = self._interface(members)
-        in_place = frozenset().union(*(kernel.in_place for kernel in members)).intersection(reads)
+        in_place = frozenset(
+            value for value in reads if all(value in kernel.in_place for kernel in members if value in kernel.reads)
+        )
         waits = tuple(dict.fromkeys(value for kernel in members for value in kernel.waits))
         root = next((kernel for kernel in reversed(members) if set(kernel.writes) & set(writes)), members[-1])
         ops = dict.fromkeys(op for kernel in members if kernel is not root for op in kernel.ops)

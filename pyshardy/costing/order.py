@@ -28,6 +28,12 @@ def ordered(
     """
     if order is Order.PROGRAM:
         return list(kernels)
+    if order is Order.FREEING:
+        fills = [kernel for kernel in kernels if not kernel.needs and kernel.root.traffic is None and not kernel.inner]
+        if fills:
+            ids = {id(one) for one in fills}
+            others = [one for one in kernels if id(one) not in ids]
+            return _with_fills(ordered(others, order, size, kept, arguments), fills)
     makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
     users: list[list[int]] = [[] for _ in kernels]
     waits = [0] * len(kernels)
@@ -38,6 +44,21 @@ def ordered(
     if order is Order.BREADTH:
         return _breadth(kernels, users, waits, arguments)
     return _freeing(kernels, users, waits, size, kept)
+
+
+def _with_fills(kernels: Sequence[Kernel], fills: Sequence[Kernel]) -> list[Kernel]:
+    """Kernels with those that read nothing, such as zeros, each before the first that reads its result."""
+    makers = {value: kernel for kernel in fills for value in kernel.writes}
+    left = dict.fromkeys(map(id, fills))
+    found: list[Kernel] = []
+    for kernel in kernels:
+        for value in kernel.needs:
+            maker = makers.get(value)
+            if maker is not None and id(maker) in left:
+                del left[id(maker)]
+                found.append(maker)
+        found.append(kernel)
+    return [*found, *(kernel for kernel in fills if id(kernel) in left)]
 
 
 def _breadth(

@@ -7,7 +7,7 @@ more than storing it once would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostTensor
@@ -33,6 +33,7 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
     for kernel in kernels:
         for value in kernel.needs:
             readers.setdefault(value, []).append(kernel)
+    windowed = _windowed(kernels, readers)
     found: list[Kernel | None] = []
     makers: dict[int, int] = {}
     left = {value: len(users) for value, users in readers.items()}
@@ -43,7 +44,11 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
             maker = None if at is None else found[at]
             if maker is None or at is None or left[value] < 1 or not _joins(maker, kernel, value, tensors, can_fuse):
                 continue
+            if not windowed.isdisjoint((*maker.writes, *kernel.writes)):
+                continue
             if len(readers[value]) > 1 and not all(_is_product(one) for one in readers[value]):
+                continue
+            if _is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left):
                 continue
             kernel = _joined(maker, kernel, value)
             left[value] -= 1
@@ -52,6 +57,32 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
         makers.update((value, len(found)) for value in kernel.writes)
         found.append(kernel)
     return block._replace(kernels=tuple([kernel for kernel in found if kernel is not None]))
+
+
+def _windowed(kernels: Sequence[Kernel], readers: Mapping[int, Sequence[Kernel]]) -> set[int]:
+    """The results of products that the partitioner cuts into parts, as an operand is gathered or the result scattered.
+
+    Such a product is a loop: it reads its operands from memory, and stores what it computes.
+    """
+    gathered = {value for kernel in kernels if _kind(kernel) == "all_gather" for value in kernel.writes}
+    return {
+        value
+        for kernel in kernels
+        if _is_product(kernel)
+        for value in kernel.writes
+        if not gathered.isdisjoint(kernel.root.operands)
+        or any(_kind(one) == "reduce_scatter" for one in readers.get(value, ()))
+    }
+
+
+def _kind(kernel: Kernel) -> str | None:
+    """The kind of a collective; None for other kernels."""
+    return None if kernel.root.traffic is None else kernel.root.traffic.kind
+
+
+def _is_for_product(value: int, readers: Mapping[int, Sequence[Kernel]], left: Mapping[int, int]) -> bool:
+    """Whether one product alone reads a value: it computes the value itself."""
+    return left.get(value) == 1 and _is_product(readers[value][0])
 
 
 def _joins(

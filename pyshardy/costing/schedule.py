@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernel, Kernels
@@ -261,7 +261,7 @@ class Streams:
         self.free: dict[int, float] = {COMPUTE: 0.0}
         self.free.update((task.stream, 0.0) for task in tasks if task.stream is not None)
         self.later: dict[int, list[tuple[float, int]]] = {stream: [] for stream in self.free}
-        self.now: dict[int, list[int]] = {stream: [] for stream in self.free}
+        self.now: dict[int, list[tuple[Any, int]]] = {stream: [] for stream in self.free}
         self.order: list[int] = []
         self.end = 0.0
 
@@ -278,22 +278,33 @@ class Streams:
         stream = self.tasks[index].stream
         heapq.heappush(self.later[COMPUTE if stream is None else stream], (self.ready_at[index], index))
 
+    def key(self, index: int) -> Any:
+        """What decides which of several kernels runs first; the smallest does."""
+        return index
+
+    def is_stale(self, key: Any, index: int) -> bool:
+        """Whether a kernel has another key by now, or has started."""
+        return False
+
     def _next(self) -> tuple[float, int, int] | None:
-        """The next kernel with its start and stream; of several, the first in program order."""
-        best: tuple[float, int, int] | None = None
+        """The next kernel with its start and stream; of several, the one with the smallest key."""
+        best: tuple[float, Any, int, int] | None = None
         for stream, free in self.free.items():
             later, now = self.later[stream], self.now[stream]
             while later and later[0][0] <= free:
-                heapq.heappush(now, heapq.heappop(later)[1])
+                index = heapq.heappop(later)[1]
+                heapq.heappush(now, (self.key(index), index))
+            while now and self.is_stale(*now[0]):
+                heapq.heappop(now)
             if now:
-                found = (free, now[0], stream)
+                found = (free, *now[0], stream)
             elif later:
-                found = (later[0][0], later[0][1], stream)
+                found = (later[0][0], self.key(later[0][1]), later[0][1], stream)
             else:
                 continue
             if best is None or found < best:
                 best = found
-        return best
+        return None if best is None else (best[0], best[2], best[3])
 
     def _start(self, start: float, index: int, stream: int) -> None:
         if self.now[stream]:

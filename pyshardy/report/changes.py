@@ -137,7 +137,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Communication:
     """The difference in communication.
 
     Attributes:

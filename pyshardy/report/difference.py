@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from pyshardy.core.text import format_bytes, format_shape
-from pyshardy.report.changes import Change, CollectiveChange, Talk, Total
+from pyshardy.report.changes import Change, CollectiveChange, Communication, Total
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
@@ -55,29 +55,29 @@ class Difference:
         sizes: The bytes per device of inputs and outputs.
         compared: The number of compared inputs and outputs, and of results of ops.
         how: How the results were propagated, if that is relevant.
-        find_talk: Computes the difference in communication, which partitions both programs.
+        find_communication: Computes the difference in communication, which partitions both programs.
     """
 
     changes: tuple[Change, ...]
     sizes: tuple[Total, ...]
     compared: tuple[int, int]
     how: str = ""
-    find_talk: Callable[[], Talk] = field(default=Talk, repr=False, compare=False)
+    find_communication: Callable[[], Communication] = field(default=Communication, repr=False, compare=False)
 
     @cached_property
-    def talk(self) -> Talk:
+    def communication(self) -> Communication:
         """The difference in communication. The first use partitions both programs."""
-        return self.find_talk()
+        return self.find_communication()
 
     @property
     def collectives(self) -> tuple[CollectiveChange, ...]:
         """The added, removed and changed collectives, those that differ most first."""
-        return self.talk.collectives
+        return self.communication.collectives
 
     @property
     def totals(self) -> tuple[Total, ...]:
         """The bytes per device: of inputs, of outputs, sent in collectives, peak memory."""
-        return (*self.sizes, *self.talk.totals)
+        return (*self.sizes, *self.communication.totals)
 
     @property
     def shardings(self) -> tuple[Change, ...]:
@@ -89,9 +89,9 @@ class Difference:
         """Whether anything differs."""
         return bool(self.changes or self.collectives)
 
-    def without_talk(self) -> Difference:
+    def without_communication(self) -> Difference:
         """The difference without communication, so that nothing is partitioned."""
-        return replace(self, find_talk=lambda: Talk(unknown="it was not asked for"))
+        return replace(self, find_communication=lambda: Communication(unknown="it was not asked for"))
 
     def to_json(self) -> dict[str, Any]:
         """The difference as JSON-ready data; the keys are the names of the attributes."""
@@ -102,7 +102,7 @@ class Difference:
             "totals": [total.to_json() for total in self.totals],
             "compared": {"inputs_and_outputs": self.compared[0], "values": self.compared[1]},
             "how": self.how or None,
-            "unknown": self.talk.unknown,
+            "unknown": self.communication.unknown,
         }
 
     def tables(self, options: TableOptions = DEFAULTS) -> Page:
@@ -131,8 +131,8 @@ def difference_lines(difference: Difference, options: TableOptions, width: int) 
         *_sharding_lines(difference.changes, options, width),
         Text(),
     ]
-    if difference.talk.unknown is not None:
-        return [*lines, *paragraph(f"what the devices send is not known: {difference.talk.unknown}", width)]
+    if difference.communication.unknown is not None:
+        return [*lines, *paragraph(f"what the devices send is not known: {difference.communication.unknown}", width)]
     if difference.collectives:
         return [*lines, *_collectives(difference.collectives, options.notation).lines(width)]
     return [*lines, *paragraph("the same collectives", width)]

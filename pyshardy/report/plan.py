@@ -57,6 +57,7 @@ class PlanRow:
         is_exact: Whether the figures are those of `pyshardy.cost`; otherwise they are quicker estimates of the search.
         unpriced: The names of ops without a price, which the time leaves out, and how often they run.
         sent_bytes: The bytes that every device sends; 0 if the program was not partitioned.
+        communication_seconds: Estimated time of all collectives, hidden or not.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PlanRow:
     is_exact: bool
     unpriced: tuple[tuple[str, int], ...] = ()
     sent_bytes: int = 0
+    communication_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class CompiledRow:
         estimated_sent_bytes: The bytes that every device sends then.
         replicated_bytes: The bytes of the tensors that the compiler gathers whole on every device.
         refusal: What the compiler said if it refused to partition the program; else empty.
+        communication_seconds: Estimated time of all collectives of the compiler's program, hidden or not.
     """
 
     name: str
@@ -93,6 +96,7 @@ class CompiledRow:
     estimated_sent_bytes: int
     replicated_bytes: int = 0
     refusal: str = ""
+    communication_seconds: float = 0.0
 
     @property
     def is_far(self) -> bool:
@@ -143,6 +147,10 @@ class PlanSummary:
         compiler: The compiler that the best plans were confirmed with; empty if none was asked.
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
         nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
+        goal: What the plan was chosen by: "time" or "memory".
+        way: The version of the program that the plan is for, such as "mesh data=8" or "4 micro-batches"; empty if there
+            was one.
+        ways: The cost of every version, the best first; of those that were not searched, that of their best tactic.
     """
 
     hardware: str
@@ -166,11 +174,14 @@ class PlanSummary:
     compiler: str = ""
     compiled: tuple[CompiledRow, ...] = ()
     nearest: tuple[NearestExpert, ...] = ()
+    goal: str = "time"
+    way: str = ""
+    ways: tuple[PlanRow, ...] = ()
 
     @property
     def rules(self) -> tuple[PlanRule, ...]:
         """The shardings of inputs as rules: patterns of names, the first of which decides."""
-        return rules_of(NamedSpec(one.name, one.axes, one.count) for one in self.specs if not one.is_output)
+        return rules_of(NamedSpec(one.name, one.axes, one.count, one.shape) for one in self.specs if not one.is_output)
 
     @property
     def final(self) -> PlanRow | CompiledRow:
@@ -188,6 +199,8 @@ def plan_tables(found: PlanSummary) -> Page:
         parts += [_constraints(found), ""]
     if found.compiled:
         parts += [_compiled(found), *_words(found), ""]
+    if len(found.ways) > 1:
+        parts += [_ways(found), ""]
     parts.append(_costs(found))
     for one in found.nearest:
         parts += ["", *map(Text, one.lines(found.chosen.seconds, found.chosen.bytes))]
@@ -222,7 +235,7 @@ def _heading(found: PlanSummary) -> Text:
         text.append("\nnot confirmed: --compiler NAME asks the compiler that you will run", style="dim")
     text.append(
         f"\n{found.candidates} candidates, {found.exact} of them estimated carefully, in {found.seconds:.1f} s; "
-        f"ended by {found.ended_by}; seed {found.seed}",
+        f"ended by {found.ended_by}; seed {found.seed}; goal: {found.goal}",
         style="dim",
     )
     for sure in certainty(found):
@@ -313,6 +326,19 @@ def _costs(found: PlanSummary) -> Table:
         table.add_row(*_cells(row, found))
     if len(found.rows) > _MOST_ROWS:
         table.add_row(f"{len(found.rows) - _MOST_ROWS} more, slower", "", "", "", "")
+    return table
+
+
+def _ways(found: PlanSummary) -> Table:
+    table = _titled(f"the plan is for: {found.way} (~ marks the best tactic of a version that was not searched)")
+    table.add_column("", overflow="fold")
+    for name in ("step", "vs. plan", "peak"):
+        table.add_column(name, justify="right")
+    table.add_column("fits")
+    for row in found.ways[:_MOST_ROWS]:
+        table.add_row(*_cells(row, found), style="bold" if row.name == found.way else "")
+    if len(found.ways) > _MOST_ROWS:
+        table.add_row(f"{len(found.ways) - _MOST_ROWS} more", "", "", "", "")
     return table
 
 

@@ -54,6 +54,7 @@ class PlanReason:
         is_exact: Whether the figures are careful estimates; otherwise they are quick ones.
         collectives: What changes in the collectives if the arrays of the rule are sharded by it and not whole, the most
             bytes first.
+        communication_seconds: How much longer collectives take with the other decision, hidden or not.
     """
 
     decision: str
@@ -62,6 +63,7 @@ class PlanReason:
     instead: str = ""
     is_exact: bool = True
     collectives: tuple[CollectiveChange, ...] = ()
+    communication_seconds: float = 0.0
 
     @property
     def sentences(self) -> list[str]:
@@ -69,6 +71,8 @@ class PlanReason:
 
         >>> PlanReason("P('data') for x", 0.012, -1024.0, "P('model')", False).sentences
         ["P('data') for x: with P('model') about 12.0 ms longer, 1.0 KiB less"]
+        >>> PlanReason("P() for x", 0.0, 0.0, "P('model')", communication_seconds=0.001).sentences
+        ["P() for x: with P('model') the same time, 0 B more, and 1.0 ms more in collectives"]
         """
         said = f"{self.decision}: no other sharding was priced"
         if self.instead:
@@ -81,6 +85,8 @@ class PlanReason:
     def _worth(self) -> str:
         about = "" if self.is_exact else "about "
         memory = f"{format_bytes(round(abs(self.bytes)))} {'more' if self.bytes >= 0 else 'less'}"
+        if self.bytes <= 0 and round(self.seconds * 1e9) <= 0 < round(self.communication_seconds * 1e9):
+            memory += f", and {format_duration(self.communication_seconds)} more in collectives"
         if not round(abs(self.seconds) * 1e9):
             return f"{about}the same time, {memory}"
         return f"{about}{format_duration(abs(self.seconds))} {'longer' if self.seconds >= 0 else 'less'}, {memory}"

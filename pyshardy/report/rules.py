@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,11 +23,13 @@ class NamedSpec(NamedTuple):
         name: Their name; `[*]` stands for every layer.
         axes: The axes.
         arrays: The number of inputs.
+        shape: The shape of each.
     """
 
     name: str
     axes: Dims
     arrays: int
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     """The fewest rules by the ends of names that give every input its sharding; the last keeps all others whole.
 
     A rule is for all names with the same end: a parameter, its gradient and its optimizer state. An end is as short as
-    it can be while all inputs with this end have one sharding.
+    it can be while all inputs with this end have one sharding; or most of them do, as optimizer state that is sharded
+    further than its parameter, and the others have rules before it.
 
     Args:
         specs: The shardings of inputs, each name once.
@@ -76,22 +80,41 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     known = [one._replace(axes=without_end(one.axes)) for one in specs]
     if not known:
         return ()
-    by_end: dict[str, set[Dims]] = {}
+    by_end: dict[str, Counter[Dims]] = {}
     for one in known:
         for end in _ends(one.name):
-            by_end.setdefault(end, set()).add(one.axes)
-    counts: dict[tuple[str, Dims], int] = {}
+            by_end.setdefault(end, Counter())[one.axes] += 1
+    shapes: dict[str, set[tuple[int, ...]]] = {}
     for one in known:
-        end = next((end for end in _ends(one.name) if len(by_end[end]) == 1), one.name)
-        pattern = _REST if not one.axes else end if end == one.name else f"*{end}"
+        for end in _ends(one.name):
+            shapes.setdefault(end, set()).add(one.shape)
+    common = {end: axes for end, found in by_end.items() if len(shapes[end]) == 1 and (axes := _common(found))}
+    counts: dict[tuple[str, Dims], int] = {}
+    later: dict[tuple[str, Dims], int] = {}
+    for one in known:
+        ends = _ends(one.name)
+        shortest = next((end for end in ends if len(shapes[end]) == 1), one.name)
+        end = next((end for end in ends if len(by_end[end]) == 1), one.name)
+        pattern = end if end == one.name else f"*{end}"
+        if common.get(shortest) == one.axes:
+            later[f"*{shortest}", one.axes] = later.get((f"*{shortest}", one.axes), 0) + one.arrays
+            continue
+        if shortest not in common and not one.axes:
+            pattern = _REST
         counts[pattern, one.axes] = counts.get((pattern, one.axes), 0) + one.arrays
     last = counts.pop((_REST, ()), 0)
-    found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
+    found = [PlanRule(pattern, axes, count) for (pattern, axes), count in (*counts.items(), *later.items())]
     if not all(_decided(found, one) for one in known):  # a pattern with stars in the middle fits other names, too
         found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
         found.sort(key=lambda rule: sum(rule.fits(one.name) for one in known))
         last = 0
     return (*found, PlanRule(_REST, (), last))
+
+
+def _common(found: Counter[Dims]) -> Dims:
+    """The sharding that most names with one end have, if others have another one; else ()."""
+    axes, count = found.most_common(1)[0]
+    return axes if len(found) > 1 and count > 1 else ()
 
 
 def _decided(rules: Sequence[PlanRule], one: NamedSpec) -> bool:
@@ -150,14 +173,23 @@ def make_mesh():
 
 
 def shardings(mesh, **arguments):
-    """The shardings of arguments, in the same trees: jax.jit(step, in_shardings=tuple(shardings(...).values()))."""
+    """The shardings of arguments, in the same trees: jax.jit(step, in_shardings=tuple(shardings(...).values())).
 
-    def fits(pattern, name):
-        return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL)
+    For a model of flax.nnx, with state = nnx.state(model):
+    nnx.update(model, jax.device_put(state, shardings(mesh, model=state)["model"]))
+    """
+
+    def names(path):
+        keys = [getattr(key, "key", getattr(key, "idx", getattr(key, "name", None))) for key in path]
+        yield keys[0] + jax.tree_util.keystr(path[1:])
+        yield keys[0] + "".join(f"[{{key}}]" if isinstance(key, int) else f".{{key}}" for key in keys[1:])  # flax.nnx
+
+    def fits(pattern, path):
+        regex = ".*".join(map(re.escape, pattern.split("*")))
+        return any(re.fullmatch(regex, name, re.DOTALL) for name in names(path))
 
     def sharding(path, _):
-        name = jax.tree_util.keystr(path[1:])
-        return NamedSharding(mesh, next(spec for pattern, spec in RULES if fits(pattern, path[0].key + name)))
+        return NamedSharding(mesh, next(spec for pattern, spec in RULES if fits(pattern, path)))
 
     return jax.tree_util.tree_map_with_path(sharding, arguments)
 '''

@@ -28,7 +28,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
+from pyshardy.report.changes import Change, CollectiveChange, Communication, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.results.decided import is_laid_out_alike
 from pyshardy.results.explained import label_of
@@ -87,7 +87,7 @@ def compare_results(before: ProgramResult, after: ProgramResult, how: str = "") 
         sizes=tuple(sizes_of(*tensors)),
         compared=(max(map(len, tensors)), max(map(len, values))),
         how=how,
-        find_talk=lambda: talk_of(before, after),
+        find_communication=lambda: communication_of(before, after),
     )
 
 
@@ -290,7 +290,7 @@ def joined_changes(changes: Sequence[Change]) -> Iterator[Change]:
 # What the devices send
 
 
-def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
+def communication_of(before: ProgramResult, after: ProgramResult) -> Communication:
     """The differences in traffic; partitions the programs that are not partitioned yet."""
     try:
         one, other = before.per_device, after.per_device
@@ -298,9 +298,9 @@ def talk_of(before: ProgramResult, after: ProgramResult) -> Talk:
             Total("sent in collectives", one.traffic.sent_bytes_per_device, other.traffic.sent_bytes_per_device),
             Total("held at most", one.bytes_per_device, other.bytes_per_device),
         )
-        return Talk(tuple(compare_traffic(one.traffic, other.traffic)), totals)
+        return Communication(tuple(compare_traffic(one.traffic, other.traffic)), totals)
     except ShardyError as error:
-        return Talk(unknown=" ".join(str(error).split()))
+        return Communication(unknown=" ".join(str(error).split()))
 
 
 def compare_traffic(before: Traffic, after: Traffic) -> list[CollectiveChange]:

@@ -24,7 +24,7 @@ from pyshardy.ir.module import Module
 from pyshardy.report.changes import Change, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.report.printing import Page
-from pyshardy.results.compare import compare_results, joined_changes, talk_of, value_name
+from pyshardy.results.compare import communication_of, compare_results, joined_changes, value_name
 from pyshardy.results.edit_base import INPUT, OUTPUT, Base, EditState, Reach
 from pyshardy.results.edit_run import import_edited, propagate_edits
 from pyshardy.results.edit_scope import why_import
@@ -163,7 +163,7 @@ def _difference(edit: Edit[R], old: EditState, new: EditState) -> Difference:
         sizes=tuple(Total(f"{name}s", sizes[0][kind], sizes[1][kind]) for kind, name in _KINDS.items()),
         compared=(count, base.computed_values),
         how=str(edit.reach),
-        find_talk=lambda: talk_of(edit.before, edit.result),
+        find_communication=lambda: communication_of(edit.before, edit.result),
     )
 
 

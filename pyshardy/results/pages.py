@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyshardy.costing.peak import Peak
     from pyshardy.report.diagnosis import Diagnosis
     from pyshardy.report.page.material import PageInput
+    from pyshardy.report.plan import PlanSummary
     from pyshardy.results.program_result import PerDevice, ProgramResult
 
     Run = tuple[Launches, Estimate]
@@ -31,6 +32,7 @@ def report_bytes(
     names: Sequence[str] = (),
     diagnoses: Sequence[Diagnosis | None] = (),
     runs: Sequence[Run | None] = (),
+    plans: Sequence[PlanSummary | None] = (),
 ) -> bytes:
     """The report of a result, or of two that are compared.
 
@@ -41,6 +43,7 @@ def report_bytes(
         names: The names of the results in the report.
         diagnoses: What costs most in each.
         runs: The kernels and the estimate of each, of which the report shows a run.
+        plans: The plan that gave the shardings of each.
 
     Raises:
         UsageError: The format is unknown.
@@ -52,12 +55,13 @@ def report_bytes(
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
-        describe_result(one, hints, name, diagnosis, run)
-        for one, name, diagnosis, run in zip(
+        describe_result(one, hints, name, diagnosis, run, plan)
+        for one, name, diagnosis, run, plan in zip(
             results,
             names or _default_names(results),
             diagnoses or [None] * len(results),
             runs or [None] * len(results),
+            plans or [None] * len(results),
         )
     ]
     if kind is PageFormat.HTML:
@@ -73,6 +77,7 @@ def describe_result(
     name: str = "",
     diagnosis: Diagnosis | None = None,
     run: Run | None = None,
+    plan: PlanSummary | None = None,
 ) -> dict[str, Any]:
     """The data of the page of a result.
 
@@ -82,14 +87,17 @@ def describe_result(
         name: The name of the result on the page.
         diagnosis: What costs most.
         run: The kernels and the estimate, of which the page shows a run.
+        plan: The plan that gave the shardings.
     """
     from pyshardy.ir.pause_gc import pause_gc
     from pyshardy.report.page.describe import describe
+    from pyshardy.report.page.plan import plan_data
     from pyshardy.report.page.run import run_data
 
     with pause_gc():
-        material = replace(_material(result, hints, name, run and run[1]), diagnosis=diagnosis)
-        return describe(material if run is None else replace(material, run=run_data(*run)))
+        found = _material(result, hints, name, run and run[1])
+        data, chosen = None if run is None else run_data(*run), None if plan is None else plan_data(plan)
+        return describe(replace(found, diagnosis=diagnosis, run=data, plan=chosen))
 
 
 def _material(result: ProgramResult, hints: bool, name: str, estimate: Estimate | None) -> PageInput:

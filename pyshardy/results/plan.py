@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -20,11 +20,14 @@ from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.page.render import PageFormat
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
 from pyshardy.report.printing import html, printed
 from pyshardy.report.rules import PlanRule, code_of
 from pyshardy.results.constraining import constrain
+from pyshardy.results.cost import Cost
+from pyshardy.results.partition import Partition, partition_of
 from pyshardy.results.propagation import Propagation, finish_propagation
 from pyshardy.results.sharded_program import shard
 
@@ -42,10 +45,13 @@ class Plan:
     Attributes:
         summary: The plan as plain data.
         module: The program of the plan; None for a plan from a file.
+        estimator: Estimates the cost of a partitioned program on the hardware of the search; None for a plan from a
+            file.
     """
 
     summary: PlanSummary
     module: Module | None = field(default=None, compare=False)
+    estimator: Callable[[Partition], Cost] | None = field(default=None, compare=False)
 
     @property
     def specs(self) -> dict[str, PartitionSpec]:
@@ -198,6 +204,27 @@ class Plan:
             UsageError: The file cannot be written.
         """
         write_whole(path, (json.dumps(self.to_json(), indent=1) + "\n").encode())
+
+    def report(self, path: str | PathLike[str], *, format: PageFormat | str = "html", hints: bool = False) -> None:
+        """Write a report of the program with the shardings of the plan, and of what the plan was chosen from.
+
+        The page has the rules, the constraints, a picture of time against memory with the experts' plans, and an
+        estimated run of the plan.
+
+        Args:
+            path: The file.
+            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            hints: Whether to look for further annotations that make the program send less.
+
+        Raises:
+            UsageError: The format is unknown, the plan has no program, or the file cannot be written.
+        """
+        from pyshardy.results.pages import report_bytes
+
+        part = partition_of(self.apply(), PropagateOptions(compiler="", trace=True))
+        cost = None if self.estimator is None else self.estimator(part)
+        run = None if cost is None or cost.launches is None else (cost.launches, cost.estimate)
+        write_whole(path, report_bytes([part], format, hints=hints, runs=[run], plans=[self.summary]))
 
     def tables(self) -> Any:
         """The tables that `print` shows, for a `rich` console."""

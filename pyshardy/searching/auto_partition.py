@@ -26,6 +26,7 @@ from pyshardy.ir.source_values import SourceValue, insert_constraints
 from pyshardy.passes.base import Pass
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.explore import Limits
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.registry import run_partitioner, task_of
 from pyshardy.searching.autopartition.space import Assignment, Space
@@ -101,8 +102,8 @@ class AutoPartition(Pass):
             functions = [one for one in copy.region.block if one.name == "func.func"]
             for target in [copy] if step.anchor.value == "module" else functions:
                 step.run(target, inner)
-        limit = float(self.memory_gib * _GIB) or hardware.memory_bytes
-        return build_problem(root, short, families, context.specs, topology, CollectiveModel.FORMULA, limit)
+        objective = Objective(float(self.memory_gib * _GIB) or hardware.memory_bytes)
+        return build_problem(root, short, families, context.specs, topology, CollectiveModel.FORMULA, objective)
 
 
 def _store(main: Op, space: Space, assignment: Assignment, mesh: str) -> None:

@@ -431,3 +431,20 @@ def test_a_run_is_drawn_with_its_kernels_and_what_limits_them(browser: Browser, 
     )
     pictures, spans, dots, held = found
     assert pictures == 2 and spans > 2 and dots > 0 and held > 2
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_plan_is_drawn_with_what_it_was_chosen_from(browser: Browser, tmp_path: Path, width: int) -> None:
+    plan = pyshardy.search(MLP.read_text(), hardware="h100", candidates=20)
+    plan.report(tmp_path / "plan.html")
+    browser.look(width)
+    browser.open(tmp_path / "plan.html")
+    browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    found = browser.run(
+        "const one = (name) => document.querySelectorAll(name).length;"
+        "return [one('circle.plan-0'), one('circle.plan-1') + one('circle.plan-2'), document.body.innerText]"
+    )
+    own, others, text = found
+    assert own == 1 and others > 0 and "What it was chosen from" in text and "the plan" in text
+    wide = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide == 0 and browser.run(LOW_CONTRAST) == []

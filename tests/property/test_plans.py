@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pyshardy
 from pyshardy.report.plan import PlanRow
-from pyshardy.searching.planning.settling import is_better_plan
+from pyshardy.searching.autopartition.objective import Objective
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +56,9 @@ def test_no_plan_is_worse_than_what_was_given_or_stands_beside_it(text: str, kee
     plan = pyshardy.search(module, hardware="v5e", candidates=8, keep=keep, memory=memory)
     as_given = PlanRow("", cost.step_seconds, cost.peak_bytes, cost.peak_bytes <= memory, True)
     chosen = plan.summary.chosen
-    assert not is_better_plan(as_given, chosen)
-    assert not [row for row in (*plan.summary.rows, *plan.summary.front) if is_better_plan(row, chosen)]
+    is_better = Objective(plan.summary.limit).is_better
+    assert not is_better(as_given, chosen)
+    assert not [row for row in (*plan.summary.rows, *plan.summary.front) if is_better(row, chosen)]
     again = pyshardy.cost(plan.apply(), "v5e")
     assert (again.step_seconds, again.peak_bytes) == (plan.step_seconds, plan.peak_bytes)
     assert plan.fits or not any(row.fits for row in plan.summary.rows)

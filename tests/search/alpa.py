@@ -15,6 +15,7 @@ from search.alpa_solver import solve
 from search.evaluator import Evaluator, Spec
 
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.program.search_program import problem_of
 
 
@@ -47,7 +48,7 @@ def alpa(evaluator: Evaluator, seconds: float = 60.0) -> Answer:
         ValueError: HiGHS finds no solution.
     """
     model = CollectiveModel(evaluator.model)
-    problem = problem_of(evaluator.module, evaluator.topology, model, evaluator.memory)
+    problem = problem_of(evaluator.module, evaluator.topology, model, Objective(evaluator.memory))
     names = {fact.name: place for place, fact in enumerate(problem.inputs)}
     ties = {
         place: names[evaluator.ties[fact.name]]

@@ -19,6 +19,7 @@ from search.tiny import TINY
 
 import pyshardy
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.program.search_program import problem_of
 
 
@@ -114,7 +115,7 @@ def test_the_integer_program_keeps_to_memory() -> None:
 
 def test_costs_of_the_integer_program_by_hand() -> None:
     evaluator = evaluator_of("product", {"data": 8})
-    problem = problem_of(evaluator.module, evaluator.topology, CollectiveModel.FORMULA, 1e12)
+    problem = problem_of(evaluator.module, evaluator.topology, CollectiveModel.FORMULA, Objective(1e12))
     graph = Graph(problem, {})
     prices = Prices(problem)
     assert prices.send((0,), (0,), (4096, 4096), 2.0) == prices.send((-1,), (0,), (4096, 4096), 2.0) == 0.0

@@ -31,9 +31,10 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 class ResolveSubAxes(Pass):
     """Use only sub-axes together that can be cut from one axis at once.
 
-    Devices that differ only along one of two others have different shards along the second one, and no collective
-    combines these. A sharding with two such sub-axes loses the later one. An op whose operands and results have them
-    gets reshards around it. Inputs and outputs of the program keep their shardings, so there they are an error.
+    Two sub-axes may overlap without one being a part of the other. No group of devices then holds the shards along one
+    of them alone, so no collective combines these. A sharding with two such sub-axes loses the later one. An op whose
+    operands and results have them gets reshards around it. Inputs and outputs of the program keep their shardings, so
+    there they are an error.
     """
 
     name = "pyshardy-resolve-sub-axes"

@@ -35,6 +35,7 @@ def describe(material: PageInput) -> dict[str, Any]:
         "version": PAGE_VERSION,
         "overview": overview(material),
         "run": material.run,
+        "plan": material.plan,
         "ops": ops_table(material, tables),
         "values": values,
         "inputs": ports(summary.inputs, _numbers(why, [row.name for row in summary.inputs], is_input=True)),

@@ -29,6 +29,7 @@ class PageInput:
         cost: Additional figures for the overview, each a name and a text.
         diagnosis: What costs most; None if nobody looked.
         run: What `run_data` says of an estimated run; None if nobody asked.
+        plan: What `plan_data` says of the plan that gave the shardings; None without one.
     """
 
     source: str
@@ -41,3 +42,4 @@ class PageInput:
     cost: tuple[tuple[str, str], ...] = ()
     diagnosis: Diagnosis | None = None
     run: Mapping[str, Any] | None = None
+    plan: Mapping[str, Any] | None = None

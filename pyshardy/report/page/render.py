@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = (
-    "base.js", "data.js", "explain.js", "parts.js", "run.js", "overview.js", "tree.js", "panel.js", "graph.js",
-    "film.js", "compare.js", "main.js",
+    "base.js", "data.js", "explain.js", "parts.js", "run.js", "plan.js", "overview.js", "tree.js", "panel.js",
+    "graph.js", "film.js", "compare.js", "main.js",
 )  # fmt: skip
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 

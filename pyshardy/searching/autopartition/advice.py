@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, prod
+from typing import Final
 
 from pyshardy.core.text import format_bytes
 from pyshardy.searching.autopartition.moves import batch_class
 from pyshardy.searching.autopartition.space import Assignment, Space
+
+_MUCH: Final = 0.1
+"""The share of the memory from which on it is said how optimizer state can leave the device."""
 
 
 def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> list[str]:
@@ -38,8 +42,19 @@ def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> l
             found.append(
                 f"with a batch of {max(1, size // factor)} instead of {size}, the other values need about "
                 f"{format_bytes(round(rest / factor))}, if their size is proportional to the batch; jax.checkpoint "
-                f"around layers also saves memory"
+                f"around layers also saves memory; search(step, ..., remat=[...], microbatches=[...]) tries both"
             )
     else:
         found.append(f"on about {ceil(devices * peak / limit)} devices it would fit, if all values were split evenly")
+    state = sum(
+        group.bytes * len(group.members) / space.shards(number, dims)
+        for number, (group, dims) in enumerate(zip(space.groups, assignment))
+        if group.twin is not None
+    )
+    rate = space.problem.topology.hardware.host_bytes_per_s
+    if rate and state > _MUCH * peak:
+        found.append(
+            f"{format_bytes(round(state))} are optimizer state, which can stay in the host's memory (jax.device_put to "
+            f"pinned_host): copying it to the device and back takes {2 * state / rate:.2g} s of every step"
+        )
     return found

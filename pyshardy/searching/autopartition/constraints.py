@@ -9,10 +9,9 @@ from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.core.axes import Dims
+from pyshardy.searching.autopartition.objective import LEAST_GAIN
 from pyshardy.searching.autopartition.pricing import Quick
 
-LEAST_GAIN: Final = 0.005
-"""The share by which constraints must shorten a step; fewer lines are easier to read than slightly faster ones."""
 _NO_LOSS: Final = 0.001
 """A constraint is removed again if the step takes at most this share longer without it."""
 

@@ -19,7 +19,6 @@ from pyshardy.searching.autopartition.symmetry import Symmetry
 from pyshardy.searching.autopartition.tactics import tactics
 
 _BEAM: Final = 3
-_PENALTY: Final = 4.0
 _LEAST_TACTICS: Final = 24
 """The number of tactics that are priced even if few candidates are allowed; else at most half of the candidates are."""
 _LEAST_GAIN: Final = 1e-3
@@ -70,17 +69,6 @@ class _QuickPrice:
             return None
 
 
-def score(quick: Quick, limit: float) -> tuple[float, float]:
-    """The quantity to minimize: the time, with a penalty where memory does not suffice; then the memory.
-
-    Args:
-        quick: An estimate.
-        limit: Bytes that a device may use.
-    """
-    over = max(0.0, quick.bytes / limit - 1.0)
-    return (quick.seconds * (1.0 + _PENALTY * over) + (1e3 * over if over else 0.0), quick.bytes)
-
-
 class Explorer:
     """A search over the assignments of a space.
 
@@ -112,7 +100,8 @@ class Explorer:
         self.price: PriceFunction = _QuickPrice(space) if price is None else price
         self.found: dict[Assignment, Quick | None] = {}
         self.symmetry = symmetry or Symmetry(space)
-        self.limit = space.problem.limit
+        self.objective = space.problem.objective
+        self.limit = self.objective.limit
         self.best: Candidate | None = None
         self.ended_by = ""
         self.tactics: dict[str, Assignment] = {}
@@ -151,8 +140,8 @@ class Explorer:
             )
 
     def score(self, quick: Quick) -> tuple[float, float]:
-        """The quantity to minimize: the time, with a penalty where memory does not suffice; then the memory."""
-        return score(quick, self.limit)
+        """The quantity to minimize, by the objective of the problem."""
+        return self.objective.score(quick, self.limit)
 
     def run(self) -> None:
         """Search until no better candidate is found, or the search is over."""

@@ -117,8 +117,9 @@ def states(space: Space) -> list[int]:
 def batch_class(space: Space) -> int | None:
     """The class of the batch: the one that most intermediate values have as their first dimension.
 
-    It is the first dimension of some input that the step does not return, if there are such inputs. Where few values
-    have such a class, as with microbatches that a loop takes one by one, it is what most values have of these inputs.
+    If some inputs are not returned by the step, such as tokens, it is the first dimension of one of them. A loop that
+    takes micro-batches one by one hides this dimension from most values. Then it is the dimension of these inputs that
+    most values have.
     """
     groups, classes = space.groups, space.classes
     leading = [number for number, one in enumerate(classes) if any(dim == 0 for _, dim in one.places) and one.weight]

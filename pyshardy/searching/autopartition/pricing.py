@@ -15,6 +15,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
+from pyshardy.searching.autopartition.objective import Estimated
 from pyshardy.searching.autopartition.op_prices import (
     ALIASES,
     COMBINING,
@@ -43,6 +44,17 @@ class Quick(NamedTuple):
     bytes: float
     serial_seconds: float = 0.0
     communication_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, found: Estimated) -> Quick:
+        """The figures of a more careful estimate."""
+        return cls(found.seconds, found.bytes, communication_seconds=found.communication_seconds)
+
+    def scaled(self, time: float, memory: float) -> Quick:
+        """The estimate with times and memory multiplied by factors."""
+        return Quick(
+            self.seconds * time, self.bytes * memory, self.serial_seconds * time, self.communication_seconds * time
+        )
 
 
 class Pricer:

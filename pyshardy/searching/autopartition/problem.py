@@ -12,6 +12,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.propagation.program import Program
+from pyshardy.searching.autopartition.objective import Objective
 
 
 class InputFact(NamedTuple):
@@ -72,7 +73,7 @@ class Problem:
         bytes: Per value, the bytes of an element.
         topology: The chip, and the placement of the mesh on the networks.
         collectives: The cost model of collectives.
-        limit: The bytes of memory that a device may use.
+        objective: What makes a plan better, with the bytes of memory that a device may use.
         layers: Empty if no layer is left out. Else per op the number of its stretch of repeated layers, or -1, and the
             number of layers that the op represents.
         places: Gives the numbers of the values that lines of the source compute, by the line and the shape.
@@ -88,6 +89,11 @@ class Problem:
     bytes: Sequence[float]
     topology: Topology
     collectives: CollectiveModel
-    limit: float
+    objective: Objective
     layers: Sequence[tuple[int, int]] = ()
     places: Callable[[], Mapping[Hashable, int]] = dict
+
+    @property
+    def limit(self) -> float:
+        """The bytes of memory that a device may use."""
+        return self.objective.limit

@@ -12,12 +12,14 @@ from pyshardy.report.plan import THE_PLAN, CompiledRow, PlanRow
 from pyshardy.results.partition import partition_of
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.constraining import ConstrainedAssignment
-from pyshardy.searching.planning.options import SearchOptions, rank
+from pyshardy.searching.planning.options import SearchOptions
 
 AS_GIVEN = "as it was given"
 """The name of the program with the shardings that the user gave it."""
-MOST_RIVALS = 4
+MOST_RIVALS = 6
 """The number of plans that the compiler is asked about."""
+MOST_EXPERTS = 3
+"""The number of experts' plans among them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def confirmed(rivals: Sequence[Rival], options: SearchOptions, say: Callable[[st
         row, speaker = _asked(rival, options)
         compiler = speaker or compiler
         found.append((row, rival))
-    found.sort(key=lambda pair: (bool(pair[0].refusal), *rank(pair[0])))
+    found.sort(key=lambda pair: (bool(pair[0].refusal), *options.objective.rank(pair[0])))
     row, plan = found[0] if not found[0][0].refusal else next(pair for pair in found if pair[1] is rivals[0])
     names = {id(rivals[0]): THE_PLAN} if plan is rivals[0] else {
         id(rivals[0]): "the best plan by estimates", id(plan): THE_PLAN
@@ -90,6 +92,7 @@ def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:
         seconds=found.step_seconds,
         bytes=float(found.peak_bytes),
         fits=found.peak_bytes <= options.limit,
+        communication_seconds=found.estimate.communication_seconds,
         sent_bytes=sum(one.sent_bytes_per_device for one in found.estimate.collectives),
         replicated_bytes=sum(one.bytes for one in part.replications),
     )

@@ -18,9 +18,10 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.plan import PlanRow
 from pyshardy.results.sharded_program import shard
-from pyshardy.searching.autopartition.constraints import LEAST_GAIN, ConstrainableValue, Constrained, ConstraintSearch
-from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, score
+from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch
+from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
+from pyshardy.searching.autopartition.objective import LEAST_GAIN
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
@@ -195,7 +196,7 @@ class Constraining:
         return None if best is None or not best.answer.constraints else self._settled(best)
 
     def _score(self, quick: Quick) -> tuple[float, float]:
-        return score(quick, self.space.problem.limit)
+        return self.space.problem.objective.score(quick)
 
     def _priced(self, answer: Answer) -> Quick | None:
         """The careful estimate, counted as a candidate if it was not made before."""
@@ -313,7 +314,7 @@ class Constraining:
             found = None if prices is None else prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return None if found is None else Quick(found.seconds, found.bytes)
+        return None if found is None else Quick.of(found)
 
     def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
         """The plan without the constraints that change nothing beside the others; small values come first."""

@@ -15,9 +15,11 @@ from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.results.sharded_program import shard
+from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
-from pyshardy.searching.planning.options import SearchOptions, rank
+from pyshardy.searching.planning.estimates import row_of
+from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.ports import Placed, port_specs
 from pyshardy.searching.planning.state import SearchState
 from pyshardy.searching.program.search_program import mesh_to_search, short_program
@@ -66,17 +68,17 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
     """
     name = AS_GIVEN
     if not is_sharded(state.given):
-        row = state.known.row_of(name, state.space.empty)
+        row = state.estimates.row_of(name, state.space.empty)
         if row is not None:
             return row
-    if not state.known.is_like_whole:
+    if not state.estimates.is_like_whole:
         prices = state.layered(state.given)
         found = None if prices is None else prices.price({}, {})
         if found is not None:
             limit = state.options.limit
-            row = PlanRow(name, found.seconds, found.bytes, found.bytes <= limit, False)
-            seconds, bytes = (1 - _ERROR) * found.seconds, (1 - _ERROR) * found.bytes
-            if rank(PlanRow(name, seconds, bytes, bytes <= limit, False)) > rank(plan):
+            row = row_of(name, Quick.of(found), limit)
+            less = Quick.of(found).scaled(1 - _ERROR, 1 - _ERROR)
+            if state.objective.is_better(plan, row_of(name, less, limit)):
                 return row
     return state.options.row(name, state.given)
 
@@ -103,7 +105,7 @@ def spelled_out(given: Module, options: SearchOptions | None, row: PlanRow) -> t
     written = [("arg_attrs", one.port, TensorSharding(mesh, [list(axes) for axes in one.dims])) for one in more]
     module = annotate_ports(given, written)
     again = options.row(row.name, module)
-    if again is None or rank(again) > rank(row):
+    if again is None or options.objective.rank(again) > options.objective.rank(row):
         return given, port_specs(own, inputs, outputs)
     return module, port_specs([*own, *more], inputs, outputs)
 

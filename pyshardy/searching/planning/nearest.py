@@ -14,7 +14,6 @@ from pyshardy.report.rules import without_end
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Space
-from pyshardy.searching.planning.options import rank
 from pyshardy.searching.planning.state import SearchState
 from pyshardy.source.values import value_text
 
@@ -36,7 +35,8 @@ def nearest_expert(state: SearchState, chosen: Answer) -> NearestExpert | None:
     Returns:
         None if no plan of experts has an estimate.
     """
-    known = [one for one in expert_answers(state) if one.row.is_exact or not state.known.is_like_whole]
+    known = [one for one in expert_answers(state) if one.row.is_exact or not state.estimates.is_like_whole]
+    rank = state.objective.rank
     best = min(known, key=lambda one: (*_distance(state.space, one.answer, chosen), rank(one.row)), default=None)
     if best is None:
         return None
@@ -53,14 +53,14 @@ def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
         assignment = first(tactic)
         names.setdefault(assignment, name)
         if state.checker.found.get(assignment) is not None:
-            row = state.known.row_of(name, assignment)
+            row = state.estimates.row_of(name, assignment)
             if row is not None:
                 yield NamedAnswer(Answer(assignment, {}), row)
     for plan in state.experts:
         answer, quick = plan.found
         if first(answer.assignment) in names:
             name = f"{names[first(answer.assignment)]}; {plan.name}"
-            row = state.known.careful_row(name, quick) if plan.row is None else replace(plan.row, name=name)
+            row = state.estimates.careful_row(name, quick) if plan.row is None else replace(plan.row, name=name)
             yield NamedAnswer(answer, row)
 
 

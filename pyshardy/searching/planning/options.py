@@ -11,10 +11,10 @@ from pyshardy.costing.hardware import Hardware
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
-from pyshardy.report.plan import CompiledRow, PlanRow
+from pyshardy.report.plan import PlanRow
 from pyshardy.results.cost import Cost, cost_of
 from pyshardy.results.partition import Partition, partition_of
-from pyshardy.searching.autopartition.constraints import LEAST_GAIN
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import AxesPerDim
 
 DOING = "searching for shardings"
@@ -32,7 +32,7 @@ class SearchOptions:
         networks: The networks of mesh axes.
         shape: The dimensions of the torus.
         collectives: The cost model of collectives.
-        limit: The bytes that a device may use.
+        objective: What makes a plan better, with the bytes that a device may use.
         budget_s: The seconds that the search may take.
         candidates: The number of candidates that it may price.
         seed: The seed of random choices.
@@ -46,7 +46,7 @@ class SearchOptions:
     networks: Mapping[str, str] | None
     shape: Sequence[int] | None
     collectives: CollectiveModel
-    limit: float
+    objective: Objective
     budget_s: float
     candidates: int
     seed: int
@@ -54,6 +54,11 @@ class SearchOptions:
     compiler: str = ""
     forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     whole_below: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """The bytes that a device may use."""
+        return self.objective.limit
 
     def cost(self, program: Module | Partition) -> Cost:
         """The estimate of `pyshardy.cost` for a module or a partitioned program.
@@ -72,7 +77,9 @@ class SearchOptions:
             return None
         fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
         sent = sum(row.sent_bytes_per_device for row in found.estimate.collectives)
-        return PlanRow(name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent)
+        return PlanRow(
+            name, found.step_seconds, found.peak_bytes, fits, True, unpriced, sent, found.estimate.communication_seconds
+        )
 
 
 def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
@@ -80,20 +87,3 @@ def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
     if callable(progress):
         return progress
     return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda text: None)
-
-
-def rank(row: PlanRow | CompiledRow) -> tuple[bool, float, float]:
-    """A sort key: first the plans that fit into memory, by time; then the others, by memory."""
-    return (not row.fits, row.seconds if row.fits else row.bytes, row.bytes)
-
-
-def gains(row: PlanRow, plain: PlanRow) -> bool:
-    """Whether a plan with constraints is worth them.
-
-    Args:
-        row: The plan.
-        plain: The one without, or with others.
-    """
-    if row.fits != plain.fits or not row.fits:
-        return rank(row) < rank(plain)
-    return row.seconds < plain.seconds * (1 - LEAST_GAIN)

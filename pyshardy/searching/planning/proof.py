@@ -9,12 +9,11 @@ from math import prod
 from pyshardy.core.axes import Dims
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.planning.known import Known
+from pyshardy.searching.planning.estimates import Estimates
 
 MOST_TRIED = 200
 """All shardings of inputs are tried if there are at most this many."""
 _MOST_AXES = 3
-_ROUNDING = 1e-9
 
 
 def all_assignments(space: Space, most: int) -> list[Assignment]:
@@ -45,21 +44,16 @@ def _all_dims(space: Space, group: int) -> Iterator[Dims]:
                 yield dims
 
 
-def none_is_better(known: Known, assignments: list[Assignment], chosen: PlanRow) -> bool:
+def none_is_better(estimates: Estimates, assignments: list[Assignment], chosen: PlanRow) -> bool:
     """Whether all assignments were estimated as by `pyshardy.cost`, and a plan is no worse than any of them.
 
     Args:
-        known: The estimates; assignments that differ only by exchanged axes share one.
+        estimates: The estimates; assignments that differ only by exchanged axes share one.
         assignments: The assignments.
         chosen: The plan.
     """
-    found, first = known.checker.found, known.checker.symmetry.first
-    if not assignments or not known.is_like_whole or any(first(one) not in found for one in assignments):
+    found, first = estimates.checker.found, estimates.checker.symmetry.first
+    if not assignments or not estimates.is_like_whole or any(first(one) not in found for one in assignments):
         return False
-    rows = [known.row_of("", one) for one in assignments if found[first(one)] is not None]
-    return all(row is not None and not is_better(row, chosen) for row in rows)
-
-
-def is_better(row: PlanRow, other: PlanRow) -> bool:
-    """Whether a plan fits into memory and the other does not, or is faster by more than a rounding error."""
-    return row.fits and (not other.fits or row.seconds < other.seconds * (1 - _ROUNDING))
+    rows = [estimates.row_of("", one) for one in assignments if found[first(one)] is not None]
+    return all(row is not None and not estimates.options.objective.is_better(row, chosen) for row in rows)

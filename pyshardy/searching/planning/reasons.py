@@ -77,7 +77,7 @@ def rule_groups(state: SearchState, assignment: Assignment) -> list[RuleGroups]:
     """The rules of an assignment with the groups that they decide; those of most bytes first."""
     space, inputs = state.space, state.inputs
     specs = [spec for spec in plan_specs(space, assignment, inputs, state.outputs) if not spec.is_output]
-    rules = rules_of(NamedSpec(one.name, one.axes, one.count) for one in specs)
+    rules = rules_of(NamedSpec(one.name, one.axes, one.count, one.shape) for one in specs)
     found: dict[str, RuleGroups] = {}
     for number, group in enumerate(space.groups):
         name = inputs[group.members[0]].name
@@ -163,12 +163,18 @@ class _Asker:
         score = self.state.checker.score
         worse = [] if own is None else [one for one, quick in priced.items() if score(quick) >= score(own)]
         best = min(worse, key=lambda one: score(priced[one]), default=None)
+        if best is None and priced and not is_exact:  # by quick estimates all others look better, which is decided now
+            best = min(priced, key=lambda one: score(priced[one]))
+            found = self.state.price(Answer(best, self.plan.constraints))
+            if found is not None and self.own is not None:
+                priced, own, is_exact = {best: found}, self.own, True
         if best is None or own is None:
             return PlanReason(decision, 0.0, 0.0, collectives=changes)
-        found, groups = priced[best], rule.groups
+        instead, groups = priced[best], rule.groups
         specs = " or ".join(dict.fromkeys(format_spec(without_end(best[group])) for group in groups))
-        seconds, bytes = found.seconds - own.seconds, found.bytes - own.bytes
-        return PlanReason(decision, seconds, bytes, specs, is_exact, changes)
+        seconds, bytes = instead.seconds - own.seconds, instead.bytes - own.bytes
+        sending = instead.communication_seconds - own.communication_seconds
+        return PlanReason(decision, seconds, bytes, specs, is_exact, changes, sending)
 
     def changes(self, rule: RuleGroups) -> tuple[CollectiveChange, ...]:
         """The collectives that a rule makes and spares, beside the same arrays kept whole."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import zip_longest
 
+from pyshardy.core.axes import Dims
 from pyshardy.report.plan import THE_PLAN, PlanRow
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.explore import Limits
@@ -19,11 +21,10 @@ from pyshardy.searching.autopartition.registry import (
 )
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.autopartition.tactics import without_storing
-from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_RIVALS, Rival, confirmed
-from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, with_constraints
+from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_EXPERTS, MOST_RIVALS, Rival, confirmed
+from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining
 from pyshardy.searching.planning.given import given_assignment
-from pyshardy.searching.planning.known import figures
-from pyshardy.searching.planning.options import gains, rank
+from pyshardy.searching.planning.nearest import expert_answers
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
 from pyshardy.searching.planning.settling import settle
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
@@ -41,11 +42,11 @@ _MOST_TRIES = 8
 class Search(SearchState):
     """One search over one mesh."""
 
-    def look(self) -> tuple[float, float] | None:
-        """The score of the best tactic by quick estimates; None if none propagates."""
+    def look(self) -> Quick | None:
+        """The estimate of the best tactic, a careful one if that can be made; None if none propagates."""
         self.explorer.seed()
         best = self.explorer.best
-        return None if best is None else self.explorer.score(best.quick)
+        return None if best is None else self.checker.evaluate(best.assignment) or best.quick
 
     def run(self) -> Plan:
         """Search, and return the best plan."""
@@ -95,7 +96,7 @@ class Search(SearchState):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
         self.checker.look_at("careful estimates", dict.fromkeys(wanted))
         self.checker.climb(self.explorer.found)
-        if self.known.is_like_whole and self.prices is not None:
+        if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
             if self.all:
                 self.checker.allow(len(self.all))
@@ -106,10 +107,10 @@ class Search(SearchState):
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self.known.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
+        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self.whole(ranked[0])
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
-            best = self.known.best()
+            best = self.estimates.best()
             is_done = assignment not in others and best is not None and best[0].fits
             if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
                 break
@@ -120,7 +121,7 @@ class Search(SearchState):
 
         What a registered partitioner found with constraints is partitioned in any case.
         """
-        best = self.known.best()
+        best = self.estimates.best()
         until = self.explained_by - 1.5 * self.whole_seconds
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
@@ -148,8 +149,8 @@ class Search(SearchState):
             self.notes.append(f"{_BY_USER} cannot be partitioned")
             return
         self.named.append(row)
-        if rank(row) < rank(best):
-            found = ConstrainedAssignment(own, Quick(row.seconds, row.bytes))
+        if self.objective.is_better(row, best):
+            found = ConstrainedAssignment(own, Quick.of(row))
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
     def _search_constraints(
@@ -161,7 +162,7 @@ class Search(SearchState):
         self.tries, self.experts = constraining.tries, constraining.experts
         row = None if found is None else self.options.row("", constraining.module_of(found.answer))
         known = best[0] if self.constrained is None else self.constrained[0]
-        if found is not None and row is not None and gains(row, known):
+        if found is not None and row is not None and self.objective.gains(row, known):
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
     def _experts(self) -> list[Assignment]:
@@ -171,7 +172,7 @@ class Search(SearchState):
         took as long as the one that stores nothing.
         """
         tactics = self.explorer.tactics
-        rows = {name: self.known.row_of(name, assignment) for name, assignment in tactics.items()}
+        rows = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
         seconds = {name: row.seconds for name, row in rows.items() if row is not None}
         bases = {name: seconds.get(base, math.inf) for name in seconds if (base := without_storing(name)) != name}
         ranked = sorted(seconds, key=lambda name: seconds[name])
@@ -181,7 +182,7 @@ class Search(SearchState):
 
     def _confirm(self) -> None:
         """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
-        if not self.options.compiler or self.known.best() is None:
+        if not self.options.compiler or self.estimates.best() is None:
             return
         if self.given_row is None or not self.given_row.is_exact:
             self.given_row = self.options.row(AS_GIVEN, self.given)
@@ -192,24 +193,34 @@ class Search(SearchState):
         self.notes += self.confirmed.notes
 
     def _rivals(self) -> Iterator[Rival]:
-        """The best plans: with constraints, without, those of experts, and the next ones by estimates."""
-        if self.constrained is not None:
-            with_them, found = self.constrained
-            chosen = found.answer
-            module = with_constraints(
-                self.annotated(chosen.assignment), self.values, chosen.constraints, self.mesh_name
-            )
-            yield Rival(PlanRow(THE_PLAN, *figures(with_them)), module, chosen.assignment, found)
-        best = self.known.best()
+        """The best plans: with constraints, without, those of experts with either, and the next ones by estimates."""
+        best = self.estimates.best()
         assert best is not None
-        tactics = {assignment: name for name, assignment in self.explorer.tactics.items()}
-        ranked = [found.assignment for found in self.checker.ranked()]
-        experts = [assignment for assignment in ranked if assignment in tactics]
-        first = WITHOUT_CONSTRAINTS if self.constrained is not None else THE_PLAN
-        names = {best[1]: first} | {one: tactics[one] for one in experts[:2] if one != best[1]}
-        left = MOST_RIVALS - (self.constrained is not None)
-        for assignment in list(dict.fromkeys([*names, *ranked]))[:left]:
-            row = self.whole(assignment)
-            if row is not None:
-                name = names.get(assignment) or tactics.get(assignment) or "the next best plan by estimates"
-                yield Rival(PlanRow(name, *figures(row)), self.annotated(assignment), assignment)
+        plain = Answer(best[1], {})
+        names = {} if self.constrained is None else {_key(self.constrained[1].answer): THE_PLAN}
+        names.setdefault(_key(plain), WITHOUT_CONSTRAINTS if self.constrained is not None else THE_PLAN)
+        answers = [plain] if self.constrained is None else [self.constrained[1].answer, plain]
+        experts = sorted(expert_answers(self), key=lambda one: self.objective.rank(one.row))
+        answers += [one.answer for one in experts[:MOST_EXPERTS]]
+        for one in experts:
+            names.setdefault(_key(one.answer), one.row.name)
+        answers += [Answer(found.assignment, {}) for found in self.checker.ranked()]
+        for answer in list({_key(answer): answer for answer in answers}.values())[:MOST_RIVALS]:
+            rival = self._rival(names.get(_key(answer), "the next best plan by estimates"), answer)
+            if rival is not None:
+                yield rival
+
+    def _rival(self, name: str, answer: Answer) -> Rival | None:
+        """A plan for the compiler; None if it cannot be partitioned."""
+        if not answer.constraints:
+            row, module, found = self.whole(answer.assignment), self.annotated(answer.assignment), None
+        else:
+            assert self.constraining is not None
+            module = self.constraining.module_of(answer)
+            row = self.options.row(name, module)
+            found = None if row is None else ConstrainedAssignment(answer, Quick.of(row))
+        return None if row is None else Rival(replace(row, name=name), module, answer.assignment, found)
+
+
+def _key(answer: Answer) -> tuple[Assignment, tuple[tuple[int, Dims], ...]]:
+    return answer.assignment, tuple(sorted(answer.constraints.items()))

@@ -8,8 +8,6 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
 from pyshardy.searching.planning.given import given_row
-from pyshardy.searching.planning.options import gains, rank
-from pyshardy.searching.planning.proof import is_better
 from pyshardy.searching.planning.reasons import better_sharding
 from pyshardy.searching.planning.state import SearchState
 
@@ -24,9 +22,9 @@ _MOST_WHOLE = 8
 def best_row(state: SearchState) -> PlanRow | None:
     """The best plan that was partitioned, with constraints or without; None if none was."""
     found = [] if state.constrained is None else [state.constrained[0]]
-    best = state.known.best()
+    best = state.estimates.best()
     found += [] if best is None else [best[0]]
-    return min(found, key=rank, default=None)
+    return min(found, key=state.objective.rank, default=None)
 
 
 def settle(state: SearchState) -> None:
@@ -40,8 +38,8 @@ def settle(state: SearchState) -> None:
     _look_at_tactics(state)
     _partition(state)
     _partition_experts(state)
-    plain = state.known.best()
-    if state.constrained is not None and plain is not None and not is_better_plan(state.constrained[0], plain[0]):
+    plain, constrained = state.estimates.best(), None if state.constrained is None else state.constrained[0]
+    if constrained is not None and plain is not None and not state.objective.is_better(constrained, plain[0]):
         state.constrained, state.constraints = None, ()
     _improve(state)
     _prune(state)
@@ -49,12 +47,7 @@ def settle(state: SearchState) -> None:
     assert best is not None
     state.given_row = given_row(state, best)
     given = state.given_row
-    state.is_given = given is not None and given.is_exact and is_better_plan(given, best)
-
-
-def is_better_plan(row: PlanRow, plan: PlanRow) -> bool:
-    """Whether a row is better than the plan: it fits or is faster, or, where neither fits, needs less memory."""
-    return is_better(row, plan) if row.fits or plan.fits else row.bytes < plan.bytes
+    state.is_given = given is not None and given.is_exact and state.objective.is_better(given, best)
 
 
 def _look_at_tactics(state: SearchState) -> None:
@@ -63,9 +56,9 @@ def _look_at_tactics(state: SearchState) -> None:
     assert best is not None
     waiting = []
     for name, tactic in state.explorer.tactics.items():
-        row = None if first(tactic) in state.checker.found else state.known.row_of(name, tactic)
-        if row is not None and is_better_plan(row, best):
-            waiting.append((rank(row), first(tactic)))
+        row = None if first(tactic) in state.checker.found else state.estimates.row_of(name, tactic)
+        if row is not None and state.objective.is_better(row, best):
+            waiting.append((state.objective.rank(row), first(tactic)))
     for _, assignment in sorted(waiting)[:_MOST_CAREFUL]:
         if time.monotonic() > state.started + state.options.budget_s:
             break
@@ -77,10 +70,10 @@ def _partition(state: SearchState) -> None:
     tries = 0
     for found in state.checker.ranked():
         best = best_row(state)
-        row = state.known.row_of("", found.assignment)
-        if found.assignment in state.known.wholes or best is None or row is None:
+        row = state.estimates.row_of("", found.assignment)
+        if found.assignment in state.estimates.wholes or best is None or row is None:
             continue
-        if is_better_plan(row, best) and tries < _MOST_WHOLE:
+        if state.objective.is_better(row, best) and tries < _MOST_WHOLE:
             state.whole(found.assignment)
             tries += 1
 
@@ -88,13 +81,12 @@ def _partition(state: SearchState) -> None:
 def _partition_experts(state: SearchState) -> None:
     """Partition the plans of experts with constraints that look better than the plan by careful estimates."""
     tries = 0
-    for at, plan in sorted(
-        enumerate(state.experts), key=lambda pair: rank(state.known.careful_row("", pair[1].found.quick))
-    ):
-        best = best_row(state)
-        if best is None or tries >= _MOST_WHOLE or state.known.is_like_whole:
+    rows = [state.estimates.careful_row("", plan.found.quick) for plan in state.experts]
+    for at in sorted(range(len(rows)), key=lambda at: state.objective.rank(rows[at])):
+        best, plan = best_row(state), state.experts[at]
+        if best is None or tries >= _MOST_WHOLE or state.estimates.is_like_whole:
             return
-        if is_better_plan(state.known.careful_row("", plan.found.quick), best):
+        if state.objective.is_better(rows[at], best):
             state.experts[at] = plan._replace(row=_priced(state, plan.found))
             tries += 1
 
@@ -120,7 +112,7 @@ def _prune(state: SearchState) -> None:
     if pruned.answer.constraints == found.answer.constraints:
         return
     new = state.options.row("", constraining.module_of(pruned.answer))
-    if new is not None and new.fits >= row.fits and new.seconds <= row.seconds * (1 + NOTHING):
+    if new is not None and not state.objective.is_better(row, new, NOTHING):
         state.constrained, state.constraints = (new, pruned), constraining.plan_constraints(pruned)
 
 
@@ -128,7 +120,7 @@ def best_answer(state: SearchState) -> Answer | None:
     """The best plan that was partitioned; None if none was."""
     if state.constrained is not None:
         return state.constrained[1].answer
-    best = state.known.best()
+    best = state.estimates.best()
     return None if best is None else Answer(best[1], {})
 
 
@@ -138,16 +130,16 @@ def _taken(state: SearchState, answer: Answer) -> bool:
     assert before is not None
     if not answer.constraints:
         row = state.whole(state.explorer.symmetry.first(answer.assignment))
-        return row is not None and rank(row) < rank(before)
+        return row is not None and state.objective.is_better(row, before)
     quick = state.price(answer)
     row = None if quick is None else _priced(state, ConstrainedAssignment(answer, quick))
-    return row is not None and gains(row, before)
+    return row is not None and state.objective.gains(row, before)
 
 
 def _priced(state: SearchState, found: ConstrainedAssignment) -> PlanRow | None:
     """The estimate of a partitioned plan with constraints. If it gains enough, it is the best plan."""
     before, constraining = best_row(state), state.constraining
     row = None if constraining is None else state.options.row("", constraining.module_of(found.answer))
-    if row is not None and constraining is not None and before is not None and gains(row, before):
+    if row is not None and constraining is not None and before is not None and state.objective.gains(row, before):
         state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
     return row

@@ -22,6 +22,7 @@ from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.explore import Candidate, Explorer, Limits
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.registry import (
@@ -34,8 +35,8 @@ from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
+from pyshardy.searching.planning.estimates import Estimates
 from pyshardy.searching.planning.forbidding import with_forbidden
-from pyshardy.searching.planning.known import Known
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
@@ -66,7 +67,7 @@ class SearchState:
     Attributes:
         explorer: Compares many candidates by quick estimates.
         checker: Compares the best of them and their neighbours by the estimate of `LayeredCandidates`.
-        known: The costs of candidates.
+        estimates: The costs of candidates.
         all: All shardings of inputs, if they are few.
         constrained: The plan, if it has constraints, with its whole estimate.
         unconstrained: The best plan without constraints, beside a plan with some.
@@ -113,7 +114,7 @@ class SearchState:
             find_plugin(find_target(options.compiler, mesh.size).platform)
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
-        problem = problem_of(self.module, self.topology, options.collectives, options.limit)
+        problem = problem_of(self.module, self.topology, options.collectives, options.objective)
         self.problem = with_forbidden(problem, options.forbid, options.whole_below)
         self.prices = self.layered(self.module)
         now = time.monotonic()
@@ -130,8 +131,13 @@ class SearchState:
         self.checker = Explorer(
             self.space, Limits(end, most, options.seed), self.watch, self.careful, self.explorer.symmetry
         )
-        self.known = Known(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
+        self.estimates = Estimates(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
+
+    @property
+    def objective(self) -> Objective:
+        """What makes a plan better than another."""
+        return self.options.objective
 
     @property
     def explained_by(self) -> float:
@@ -149,7 +155,7 @@ class SearchState:
     def _problem_with(self, chosen: Constrained) -> Problem:
         """The problem with constraints."""
         module = with_constraints(self.module, self.values, chosen, self.mesh_name)
-        return problem_of(module, self.topology, self.options.collectives, self.options.limit)
+        return problem_of(module, self.topology, self.options.collectives, self.options.objective)
 
     def layered(self, module: Module) -> LayeredCandidates | None:
         """The careful estimator, which does not partition; None for a program that it does not support."""
@@ -180,12 +186,12 @@ class SearchState:
         """The estimate of an assignment that `pyshardy.cost` would give, or nearly so where layers repeat."""
         if self.prices is None:
             row = self.whole(assignment)
-            return None if row is None else Quick(row.seconds, row.bytes)
+            return None if row is None else Quick.of(row)
         try:
             found = self.prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return Quick(found.seconds, found.bytes)
+        return Quick.of(found)
 
     def plain(self, assignment: Assignment) -> Quick | None:
         """The same, also after the end of the search for the shardings of inputs."""
@@ -232,7 +238,7 @@ class SearchState:
             except ShardyError:
                 found = None
             if found is not None:
-                self._keep(answer, Quick(found[0].seconds, found[0].bytes))
+                self._keep(answer, Quick.of(found[0]))
             self._counts[key] = None if found is None else found[1]
         return self._counts.get(key)
 
@@ -245,11 +251,11 @@ class SearchState:
 
     def whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
-        if assignment not in self.known.wholes:
+        if assignment not in self.estimates.wholes:
             started = time.monotonic()
-            self.known.wholes[assignment] = self.options.row("", self.annotated(assignment))
+            self.estimates.wholes[assignment] = self.options.row("", self.annotated(assignment))
             self.whole_seconds = time.monotonic() - started
-        return self.known.wholes[assignment]
+        return self.estimates.wholes[assignment]
 
     def borders(self, assignment: Assignment) -> tuple[ShardingsByPosition, ShardingsByPosition]:
         """The shardings of inputs and outputs by position."""

@@ -16,14 +16,13 @@ from pyshardy.searching.autopartition.advice import advice
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.given import spelled_out
-from pyshardy.searching.planning.known import figures
 from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
-from pyshardy.searching.planning.options import DOING, rank
+from pyshardy.searching.planning.options import DOING
 from pyshardy.searching.planning.ports import plan_specs
 from pyshardy.searching.planning.proof import none_is_better
 from pyshardy.searching.planning.reasons import reasons_of
-from pyshardy.searching.planning.settling import best_row, is_better_plan
+from pyshardy.searching.planning.settling import best_row
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 
 _FOUND = "the best plan that was found"
@@ -39,7 +38,7 @@ def plan_of(state: SearchState) -> Plan:
     Raises:
         UsageError: The program cannot be partitioned.
     """
-    found = state.known.best()
+    found = state.estimates.best()
     if found is None:
         best = state.checker.best or state.explorer.best
         assignment = state.space.empty if best is None else best.assignment
@@ -53,6 +52,11 @@ def plan_of(state: SearchState) -> Plan:
         state.is_given = rival.assignment is None
         if rival.constrained is None:
             state.constrained, state.constraints = None, ()
+        elif state.constraining is not None and (
+            state.constrained is None or rival.constrained.answer != state.constrained[1].answer
+        ):
+            state.constrained = rival.row, rival.constrained
+            state.constraints = state.constraining.plan_constraints(rival.constrained)
         chosen, assignment = rival.row, assignment if rival.assignment is None else rival.assignment
     if state.is_given and state.given_row is not None:
         return _given_plan(state, state.given_row, best_row(state) or chosen)
@@ -68,14 +72,14 @@ def plan_of(state: SearchState) -> Plan:
     plan = Answer(assignment, constraints)
     reasons = () if state.is_interrupted else reasons_of(state, plan)
     nearest = None if state.is_interrupted else nearest_expert(state, plan)
-    return Plan(_summary(state, chosen, specs, reasons, nearest), state.module)
+    return Plan(_summary(state, chosen, specs, reasons, nearest), state.module, state.options.cost)
 
 
 def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
     """A remark on a plan that takes little longer and leaves memory free, beside one that leaves next to none."""
     limit = state.options.limit
-    rows = [row for row in state.known.front([chosen]) if row.bytes <= _TIGHT * limit]
-    other = min(rows, key=rank, default=None)
+    rows = [row for row in state.estimates.front([chosen]) if row.bytes <= _TIGHT * limit]
+    other = min(rows, key=state.objective.rank, default=None)
     if other is not None and other.seconds <= chosen.seconds * (1 + _LITTLE):
         longer = other.seconds / chosen.seconds - 1
         free, whole, needed, wanted = (
@@ -98,7 +102,7 @@ def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
         state.notes.append("inputs that have no sharding of their own are left to propagation")
     if not row.fits:
         state.notes += advice(state.space, state.as_given or state.space.empty, row.bytes, state.options.limit)
-    return Plan(_summary(state, row, tuple(specs), (), None), module)
+    return Plan(_summary(state, row, tuple(specs), (), None), module, state.options.cost)
 
 
 def _summary(
@@ -116,10 +120,10 @@ def _summary(
         collectives=options.collectives.value,
         limit=options.limit,
         specs=specs,
-        chosen=PlanRow(THE_PLAN, *figures(chosen)),
+        chosen=replace(chosen, name=THE_PLAN),
         rows=tuple(_no_better(state, chosen, _rows(state))),
         front=tuple(
-            _no_better(state, chosen, state.known.front([chosen, *(one.row for one in expert_answers(state))]))
+            _no_better(state, chosen, state.estimates.front([chosen, *(one.row for one in expert_answers(state))]))
         ),
         reasons=reasons,
         candidates=len({**explorer.found, **state.checker.found}) + len(state.task.between.found) + state.tries,
@@ -130,10 +134,11 @@ def _summary(
         notes=tuple(filter(None, (*state.notes, placement(state.topology)))),
         constraints=state.constraints,
         bound=0.0 if state.prices is None else state.prices.least_seconds(),
-        all_tried=len(state.all) if none_is_better(state.known, state.all, chosen) else 0,
+        all_tried=len(state.all) if none_is_better(state.estimates, state.all, chosen) else 0,
         compiler="" if state.confirmed is None else state.confirmed.compiler,
         compiled=() if state.confirmed is None else state.confirmed.rows,
         nearest=() if nearest is None else (nearest,),
+        goal=options.objective.goal.value,
     )
 
 
@@ -142,18 +147,18 @@ def _no_better(state: SearchState, chosen: PlanRow, rows: Iterable[PlanRow]) -> 
 
     Where a compiler has chosen the plan, all rows are shown: by estimates another one may be better.
     """
-    return (row for row in rows if state.confirmed is not None or not is_better_plan(row, chosen))
+    return (row for row in rows if state.confirmed is not None or not state.objective.is_better(row, chosen))
 
 
 def _rows(state: SearchState) -> Iterable[PlanRow]:
     if state.given_row is not None:
         yield state.given_row
     if state.unconstrained is not None:
-        yield PlanRow(WITHOUT_CONSTRAINTS, *figures(state.unconstrained))
+        yield replace(state.unconstrained, name=WITHOUT_CONSTRAINTS)
     named = [*state.explorer.tactics.items(), *((name, one) for one, name in state.names.items())]
-    found = [row for row in (state.known.row_of(name, tactic) for name, tactic in named) if row is not None]
+    found = [row for row in (state.estimates.row_of(name, tactic) for name, tactic in named) if row is not None]
     found += [*state.named, *_best_with_constraints(state)]
-    yield from sorted(found, key=lambda row: (not row.is_exact, *rank(row), row.name))
+    yield from sorted(found, key=lambda row: (not row.is_exact, *state.objective.rank(row), row.name))
 
 
 def _best_with_constraints(state: SearchState) -> Iterable[PlanRow]:
@@ -161,7 +166,7 @@ def _best_with_constraints(state: SearchState) -> Iterable[PlanRow]:
     found: dict[Assignment, PlanRow] = {}
     for answer, row in expert_answers(state):
         best = found.get(answer.assignment)
-        if best is None or rank(row) < rank(best):
+        if best is None or state.objective.rank(row) < state.objective.rank(best):
             found[answer.assignment] = row
     names = set(state.explorer.tactics)
     return [row for row in found.values() if row.name not in names]

@@ -30,6 +30,7 @@ from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.rules.properties import CONDITIONALS
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.searching.program.layers import Family, find_families
 from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
@@ -66,7 +67,7 @@ def build_problem(
     specs: OpSpecReader,
     topology: Topology,
     collectives: CollectiveModel,
-    limit: float,
+    objective: Objective,
 ) -> Problem:
     """The input of a search.
 
@@ -77,7 +78,7 @@ def build_problem(
         specs: Describes ops for the sharding rules.
         topology: The chip, and the position of the mesh in its network.
         collectives: The prices of collectives.
-        limit: The memory that a device may use, in bytes.
+        objective: What makes a plan better, with the bytes of memory that a device may use.
 
     Raises:
         UsageError: No mesh, or several.
@@ -100,7 +101,7 @@ def build_problem(
         bytes=_element_bytes(index),
         topology=topology,
         collectives=collectives,
-        limit=limit,
+        objective=objective,
         layers=layers if families else (),
         places=partial(_places, short.root, index),
     )
@@ -183,14 +184,14 @@ def _times(root: Op, index: ProgramIndex) -> list[int]:
     return [counts[op].times if op in counts else int(op.name == LOOP) for op in index.ops]
 
 
-def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, limit: float) -> Problem:
+def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, objective: Objective) -> Problem:
     """The problem of a search: the input of propagation, with the mesh and the hardware.
 
     Args:
         module: The program; inputs with a sharding keep it.
         topology: The chip, and the networks of the mesh axes.
         collectives: The model of collectives.
-        limit: The bytes of memory that a device may use.
+        objective: What makes a plan better, with the bytes of memory that a device may use.
 
     Raises:
         UsageError: The program has no mesh, or several.
@@ -200,4 +201,4 @@ def problem_of(module: Module, topology: Topology, collectives: CollectiveModel,
         short, families = short_program(module.root)
         stage = sharding_stages(for_module(PropagateOptions(), short.root))[0]
         context = run_on_root(module, short.root, stage.passes)
-        return build_problem(module.root, short, families, context.specs, topology, collectives, limit)
+        return build_problem(module.root, short, families, context.specs, topology, collectives, objective)

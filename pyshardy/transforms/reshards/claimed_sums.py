@@ -1,4 +1,4 @@
-"""Results that their sharding calls partial although nothing that the op is given makes them so."""
+"""Results with unreduced axes that no operand and no attribute of their op explains."""
 
 from __future__ import annotations
 

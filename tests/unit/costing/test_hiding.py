@@ -42,7 +42,7 @@ LAYERS = [
 
 def run(kernels: Sequence[Kernel], seconds: dict[str, float], sizes: dict[int, int] | None = None) -> Hidden:
     times = [seconds.get(one.root.kind.name.partition(".")[2], 1.0) for one in kernels]
-    found = hidden(kernels, times, lambda value: (sizes or {}).get(value, 8))
+    found = hidden(kernels, times, lambda value: (sizes or {}).get(value, 8), XLA_ON_GPU.hides)
     assert_valid(kernels, found)
     return found
 
@@ -89,6 +89,32 @@ def test_what_makes_values_smaller_runs_at_once() -> None:
     assert late.index(30) > 1  # of the same size, it waits for the collective that reads it
     sums = [kernel(SUM, (10,), 30) if one.writes == (30,) else one for one in smaller]
     assert order(run(sums, {}, {30: 4})).index(30) > 1  # XLA keeps sums apart from products
+
+
+def test_a_kind_that_does_not_run_beside_others_takes_its_turn() -> None:
+    found = hidden(LAYERS, [1.0] * len(LAYERS), lambda value: 8, ("all_gather",))
+    waiting = {found.kernels[at].root.kind.name for at in found.ends}
+    assert waiting == {f"stablehlo.{GATHER}"}
+    assert not hidden(LAYERS, [1.0] * len(LAYERS), lambda value: 8, ()).ends
+
+
+def test_of_equal_chains_the_kernel_that_needs_least_memory_runs_last() -> None:
+    kernels = [
+        kernel(PRODUCT, (0, 1), 10),  # large
+        kernel(PRODUCT, (0, 2), 20),
+        kernel(PRODUCT, (10, 1), 11),
+        kernel(PRODUCT, (20, 1), 12),
+        kernel(ADD, (11, 12), 13),
+        kernel(SCATTER, (13,), 14),
+    ]
+
+    def size(value: int) -> int:
+        return {10: 64, 20: 16}.get(value, 8)
+
+    found = [hidden(kernels, [1.0] * 6, size, XLA_ON_GPU.hides, saved) for saved in (None, {10, 11, 12, 13, 20})]
+    for one in found:
+        assert_valid(kernels, one)
+    assert [order(one) for one in found] == [[10, 20, 11, 12, 13, 14], [10, 11, 20, 12, 13, 14]]
 
 
 def test_the_check_of_the_order_can_fail() -> None:

@@ -10,6 +10,7 @@ from pyshardy.costing.arguments import argument_category
 from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_GPU, Compiler, Order
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
+from pyshardy.costing.order import ordered
 from pyshardy.costing.packing import Lifetime, packed_bytes
 from pyshardy.costing.peak import find_peak, peak_bytes
 
@@ -203,3 +204,49 @@ SHARED_START = (
 def test_parts_of_a_state_that_start_from_one_value_take_a_buffer_each() -> None:
     assert matrices(SHARED_START, ACCELERATOR) == 3  # the argument, the value from which both start, and one more
     assert matrices(SHARED_START.replace("%b = %t", "%b = %x"), ACCELERATOR) == 3
+
+
+PARTS = """func.func @main(%x: tensor<1024x1024xf32>) -> tensor<f32> {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0]
+    : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %b = stablehlo.tanh %a : tensor<1024x1024xf32>
+  %c = SORTED
+  %d = stablehlo.reduce(%c init: %z) applies stablehlo.maximum across dimensions = [0, 1]
+    : (tensor<1024x1024xf32>, tensor<f32>) -> tensor<f32>
+  return %d : tensor<f32>
+}""".replace(
+    "SORTED",
+    """"stablehlo.sort"(%b) <{dimension = 0 : i64}> ({
+  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+    %less = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  }) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>""",
+)
+
+
+def test_nothing_is_written_where_one_of_several_results_was() -> None:
+    assert matrices(PARTS, EXACT) == 2  # the argument, and one buffer for a product, what is computed of it, and sorted
+    assert matrices(PARTS, replace(EXACT, in_parts=frozenset())) == 2
+    assert matrices(PARTS, replace(EXACT, in_parts=frozenset(("stablehlo.dot_general",)))) == 3
+
+
+def test_zeros_are_written_right_before_they_are_read() -> None:
+    text = """func.func @main(%x: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %i = stablehlo.iota dim = 0 : tensor<1024x1024xf32>
+      %a = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0]
+        : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+      %s = "stablehlo.sort"(%i) <{dimension = 0 : i64}> ({
+      ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+        %c = stablehlo.compare LT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %c : tensor<i1>
+      }) : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+      %b = stablehlo.dot_general %a, %s, contracting_dims = [1] x [0]
+        : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+      return %b : tensor<1024x1024xf32>
+    }"""
+    kernels = fuse(flatten(described(text))).kernels
+    found = [one.root.kind.name.partition(".")[2] for one in ordered(kernels, Order.FREEING, lambda value: 1, set())]
+    assert found == ["dot_general", "iota", "sort", "dot_general"]
+    assert len(ordered(kernels, Order.PROGRAM, lambda value: 1, set())) == len(kernels)

@@ -52,6 +52,14 @@ def test_a_softmax_reads_and_writes_memory_once() -> None:
     assert moved(softmax(256, 1024)) == 2 * 256 * 1024 * 4
 
 
+def test_rows_that_are_read_twice_are_not_written_over() -> None:
+    """Only an optimizer's update may write where each of its operands was."""
+    ((kernel,), _) = merged(softmax(256, 1024))
+    assert kernel.in_place == frozenset()
+    ((update,), _) = merged(OPTIMIZER)
+    assert update.in_place == frozenset(update.reads)
+
+
 def test_rows_that_are_too_long_are_read_again() -> None:
     """XLA for H100 makes one kernel of a softmax of rows of up to 16,384 elements."""
     assert len(merged(softmax(8, 16384))[0]) == 1

@@ -15,10 +15,13 @@ TYPE = "tensor<64x64xf32>"
 DOT = f"stablehlo.dot_general %a, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}"
 
 
-def names(body: str, results: str) -> list[list[str]]:
+def text_of(body: str, results: str) -> str:
     types = ", ".join([TYPE] * len(results.split(", ")))
-    text = f"func.func @main(%x: {TYPE}, %y: {TYPE}) -> ({types}) {{ {body} return {results} : {types} }}"
-    found = fuse(flatten(described(text)), TPU).kernels
+    return f"func.func @main(%x: {TYPE}, %y: {TYPE}) -> ({types}) {{ {body} return {results} : {types} }}"
+
+
+def names(body: str, results: str) -> list[list[str]]:
+    found = fuse(flatten(described(text_of(body, results))), TPU).kernels
     return [[op.kind.name.partition(".")[2] for op in kernel.ops] for kernel in found]
 
 
@@ -50,3 +53,47 @@ def test_what_only_products_read_is_computed_in_each() -> None:
 def test_what_others_read_too_is_stored_once() -> None:
     body = f"%a = stablehlo.multiply %x, %y : {TYPE}\n{TWO}"
     assert names(body, "%a, %d, %e") == [["multiply"], ["dot_general"], ["dot_general"]]
+
+
+def test_what_one_product_reads_is_computed_there_and_not_in_the_product_before() -> None:
+    body = f"""%b = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+    %a = stablehlo.multiply %b, %x : {TYPE}
+    %d = {DOT}
+    """
+    assert names(body, "%d") == [["dot_general"], ["multiply", "dot_general"]]
+
+
+GELU = f"""%b = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+    %s = stablehlo.multiply %b, %b : {TYPE}
+    %i = stablehlo.add %b, %s : {TYPE}
+    %t = stablehlo.tanh %i : {TYPE}
+    %a = stablehlo.multiply %b, %t : {TYPE}
+    %d = {DOT}
+    %g = stablehlo.subtract %x, %t : {TYPE}
+    """
+
+
+def test_what_is_computed_from_one_array_is_computed_again() -> None:
+    again = ["multiply", "add", "tanh"]
+    assert names(GELU, "%d, %g") == [["dot_general"], [*again, "multiply", "dot_general"], [*again, "subtract"]]
+    stored = fuse(flatten(described(text_of(GELU, "%d, %g"))), ACCELERATOR).kernels
+    assert [len(kernel.ops) for kernel in stored] == [1, 3, 1, 1, 1]  # other chips store the tanh
+
+
+GATHERED = """sdy.mesh @mesh = <["x"=4]>
+func.func @main(%x: tensor<64x64xf32>, %w: tensor<16x64xf32>) -> tensor<64x64xf32> {
+  %a = stablehlo.tanh %x : tensor<64x64xf32>
+  %g = "stablehlo.all_gather"(%w) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>,
+    replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids}> : (tensor<16x64xf32>) -> tensor<64x64xf32>
+  %d = stablehlo.dot_general %a, %g, contracting_dims = [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %e = stablehlo.tanh %d : tensor<64x64xf32>
+  return %e : tensor<64x64xf32>
+}"""
+
+
+def test_a_product_with_a_gathered_operand_reads_and_stores() -> None:
+    """The partitioner cuts it into parts: it is a loop, and computes nothing else."""
+    found = fuse(flatten(described(GATHERED)), TPU).kernels
+    assert [[op.kind.name.partition(".")[2] for op in one.ops] for one in found] == [
+        ["tanh"], ["all_gather"], ["dot_general"], ["tanh"],
+    ]  # fmt: skip

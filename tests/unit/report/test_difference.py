@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 
 from pyshardy.core.notation import parse_sharding
-from pyshardy.report.changes import Change, CollectiveChange, Talk, Total, folded_changes
+from pyshardy.report.changes import Change, CollectiveChange, Communication, Total, folded_changes
 from pyshardy.report.difference import Difference
 from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.specs import Notation
@@ -29,7 +29,7 @@ CAME = CollectiveChange(
     96,
 )
 DIFFERENCE = Difference(
-    (WEIGHT,), (Total("inputs", 128, 64),), (2, 3), "by hand", lambda: Talk((CAME,), (Total("sent", 0, 96),))
+    (WEIGHT,), (Total("inputs", 128, 64),), (2, 3), "by hand", lambda: Communication((CAME,), (Total("sent", 0, 96),))
 )
 
 
@@ -58,11 +58,11 @@ def test_layers_are_folded_with_their_bytes() -> None:
 def test_the_devices_are_asked_for_once() -> None:
     asked = []
 
-    def find_talk() -> Talk:
+    def find_communication() -> Communication:
         asked.append(1)
-        return Talk((CAME,))
+        return Communication((CAME,))
 
-    found = replace(DIFFERENCE, find_talk=find_talk)
+    found = replace(DIFFERENCE, find_communication=find_communication)
     assert found.changes and not asked
     assert found.differs and not asked
     assert found.collectives == (CAME,) and str(found) and found.to_json()
@@ -70,7 +70,7 @@ def test_the_devices_are_asked_for_once() -> None:
 
 
 def test_without_what_devices_send() -> None:
-    found = DIFFERENCE.without_talk()
+    found = DIFFERENCE.without_communication()
     assert found.collectives == ()
     assert "what the devices send is not known: it was not asked for" in str(found)
 

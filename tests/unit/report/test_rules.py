@@ -66,6 +66,20 @@ def test_an_end_is_as_long_as_it_has_to_be() -> None:
     assert [rule.pattern for rule in rules_of(dotted)] == ["*.attn.kernel", "*"]
 
 
+def test_state_that_is_sharded_further_is_one_rule_after_its_parameter() -> None:
+    specs = [NamedSpec(f"{name}['layers'][*]['w']", axes, 32) for name, axes in (
+        ("params", ()), ("mean", MODEL), ("square", MODEL))]  # fmt: skip
+    specs += [
+        NamedSpec("params['head']", DATA, 1),
+        NamedSpec("mean['head']", MODEL, 1),
+        NamedSpec("square['head']", MODEL, 1),
+    ]
+    assert [(rule.pattern, rule.axes, rule.count) for rule in rules_of(specs)] == [
+        ("params['layers'][*]['w']", (), 32), ("params['head']", DATA, 1),
+        ("*['w']", MODEL, 64), ("*['head']", MODEL, 2), ("*", (), 0),
+    ]  # fmt: skip
+
+
 def test_without_inputs_there_are_no_rules() -> None:
     assert rules_of([]) == ()
 
@@ -90,3 +104,38 @@ def test_the_code_gives_the_shardings() -> None:
 @pytest.mark.parametrize("name, fits", [("a['w']", True), ("['w']", True), ("a['w'][0]", False), ("a.w", False)])
 def test_a_star_is_any_text(name: str, fits: bool) -> None:
     assert PlanRule("*['w']", DATA, 1).fits(name) is fits
+
+
+class Variable:
+    """A variable as flax.nnx has them in a state."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+jax.tree_util.register_pytree_with_keys(
+    Variable,
+    lambda one: (((jax.tree_util.GetAttrKey("value"), one.value),), None),
+    lambda _, children: Variable(*children),
+)
+
+
+def test_the_code_gives_the_shardings_of_a_state_of_nnx() -> None:
+    specs = [NamedSpec(f"{name}.layers[*].up.kernel.value", MODEL, 2, (8, 8)) for name in ("model", "opt.mu")]
+    specs += [NamedSpec(f"{name}.layers[*].down.kernel.value", DATA, 2, (8, 4)) for name in ("model", "opt.mu")]
+    rules = rules_of(specs)
+    assert [rule.pattern for rule in rules] == ["*.up.kernel.value", "*.down.kernel.value", "*"]
+    names: dict[str, Any] = {}
+    exec(code_of(rules, {"data": 4, "model": 2}), names)
+    state = {
+        "layers": {0: {"up": {"kernel": Variable(np.zeros((8, 8)))}, "down": {"kernel": Variable(np.zeros((8, 4)))}}}
+    }
+    found = names["shardings"](names["make_mesh"](), model=state)["model"]["layers"][0]
+    assert [found[name]["kernel"].value.spec for name in ("up", "down")] == [P(None, "model"), P("data")]
+
+
+def test_a_common_end_is_of_arrays_of_one_shape() -> None:
+    """Not all kernels: most of these have one sharding by chance."""
+    specs = [NamedSpec(f"model.{name}.kernel", DATA, 1, (8, at)) for at, name in enumerate(("q", "k", "v"))]
+    specs.append(NamedSpec("model.o.kernel", MODEL, 1, (8, 8)))
+    assert [rule.pattern for rule in rules_of(specs)] == ["*.q.kernel", "*.k.kernel", "*.v.kernel", "*.o.kernel", "*"]

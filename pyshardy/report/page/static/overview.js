@@ -4,7 +4,7 @@ function overviewView(programs) {
   const [program] = programs;
   const about = program.overview;
   return el("div", { class: "cards" },
-    verdictCard(program), findingsCard(program), el("div", { class: "stack" }, meshCard(program), trafficCard(program)), el("div", { class: "stack" }, memoryCard(program), portsTotals(program)),
+    verdictCard(program), findingsCard(program), planCard(program), el("div", { class: "stack" }, meshCard(program), trafficCard(program)), el("div", { class: "stack" }, memoryCard(program), portsTotals(program)),
     largestCard(program), timelineCard(program), rooflineCard(program),
     about.warnings.length ? card(counted(about.warnings.length, "warning"), listOf(about.warnings, (text) => el("li", {}, text), "ul", {}, 8)) : null);
 }

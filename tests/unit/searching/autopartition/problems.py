@@ -6,6 +6,7 @@ import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.program.search_program import mesh_to_search, problem_of
@@ -41,7 +42,7 @@ def problem_from(text: str, chip: str = "h100", limit: float | None = None) -> P
     module = pyshardy.load(text)
     hardware = find_hardware(chip)
     topology = make_topology(hardware, mesh_to_search(module.root)[1].axes)
-    return problem_of(module, topology, CollectiveModel.FORMULA, limit or hardware.memory_bytes)
+    return problem_of(module, topology, CollectiveModel.FORMULA, Objective(limit or hardware.memory_bytes))
 
 
 def space_from(text: str) -> Space:

@@ -10,6 +10,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.pricing import Pricer
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import tactics
@@ -84,7 +85,7 @@ def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
 ) -> None:
     module = load(program, MESHES[mesh])
     topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
-    space = Space(problem_of(module, topology, CollectiveModel(model), 1e12))
+    space = Space(problem_of(module, topology, CollectiveModel(model), Objective(1e12)))
     quick, careful = (
         Pricer(space.problem, space.tied),
         LayeredCandidates(module, "mesh", topology, CollectiveModel(model)),

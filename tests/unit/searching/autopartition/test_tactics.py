@@ -10,6 +10,7 @@ import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import make_topology
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.roles import Style, megatron, styles, width_class
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import _Tactics, tactics
@@ -29,7 +30,7 @@ def space_of_step(step: object, donated: tuple[int, ...], *arguments: object, me
     """The decisions of a step that gives back what is donated."""
     module = pyshardy.load(jax.jit(step, donate_argnums=donated), *arguments, mesh=mesh, platform="tpu")
     topology = make_topology(find_hardware("v5e"), tuple(mesh.items()))
-    return Space(problem_of(module, topology, CollectiveModel.FORMULA, 1e12))
+    return Space(problem_of(module, topology, CollectiveModel.FORMULA, Objective(1e12)))
 
 
 def shape(*sizes: int) -> jax.ShapeDtypeStruct:

@@ -56,7 +56,7 @@ def whole(module: Module, inputs: Shardings, outputs: Shardings | None = None) -
     ends = outputs or {}
     given += [("res_attrs", port, ends[port.index]) for port in output_tensors(module.root) if port.index in ends]
     found = pyshardy.cost(pyshardy.partition(annotate_ports(module, given), compiler=""), "h100")
-    return Brief(found.step_seconds, found.peak_bytes)
+    return Brief(found.step_seconds, found.peak_bytes, found.estimate.communication_seconds)
 
 
 def same(one: Brief, other: Brief, rel: float = 1e-9) -> bool:
@@ -289,7 +289,9 @@ def test_the_brief_estimate_is_the_estimate() -> None:
     part = pyshardy.partition(module, compiler="")
     program = cost_program(part.module.root, part.meshes, "-")
     found = pyshardy.cost(part, "h100")
-    assert brief_estimate(program, TOPOLOGY) == Brief(found.step_seconds, found.peak_bytes)
+    assert brief_estimate(program, TOPOLOGY) == Brief(
+        found.step_seconds, found.peak_bytes, found.estimate.communication_seconds
+    )
 
 
 def test_layers_that_are_computed_again_cost_what_they_do_in_the_whole_program() -> None:

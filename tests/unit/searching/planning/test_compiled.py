@@ -10,6 +10,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.errors import UsageError
 from pyshardy.report.plan import THE_PLAN, CompiledRow
 from pyshardy.results.plan import plan_from_json
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.planning.compiled import AS_GIVEN, Rival, confirmed
 from pyshardy.searching.planning.options import SearchOptions
 from tests.unit.compilers.programs import REPLICATED
@@ -28,7 +29,7 @@ func.func @main(%x: tensor<4096x512xbf16>, %up: tensor<512x2048xbf16>, %down: te
 STEP_BY_STEP = REPLICATED.replace('<@mesh, [{}, {"x", "y"}, {}]>', '<@mesh, [{"y"}, {}, {"x"}]>')
 """Without the constraint that XLA replicates a tensor for."""
 OPTIONS = SearchOptions(
-    find_hardware("v5p"), None, None, CollectiveModel.FORMULA, 1e12, 10.0, 10, 0, compiler="cpu"
+    find_hardware("v5p"), None, None, CollectiveModel.FORMULA, Objective(1e12), 10.0, 10, 0, compiler="cpu"
 )  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def test_the_figures_are_those_of_the_compiler_s_program() -> None:
     plan = pyshardy.search(module, compiler="cpu", candidates=30)
     rows = plan.summary.compiled
     assert plan.summary.compiler.startswith("XLA for CPUs (jaxlib ")
-    assert 3 <= len(rows) <= 5 and {THE_PLAN, AS_GIVEN} <= {row.name for row in rows}
+    assert 3 <= len(rows) <= 7 and {THE_PLAN, AS_GIVEN} <= {row.name for row in rows}
     assert [row.seconds for row in rows] == sorted(row.seconds for row in rows)
     again = pyshardy.cost(pyshardy.partition(plan.apply(module), compiler="cpu"), "v5p")
     assert (plan.step_seconds, plan.peak_bytes) == (again.step_seconds, again.peak_bytes)

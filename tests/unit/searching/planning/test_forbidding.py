@@ -57,6 +57,7 @@ def test_small_inputs_stay_whole() -> None:
         ),
         ({"forbid": {"nothing": "data"}}, "got 'nothing', which matches no input or output"),
         ({"forbid": ["data"]}, "got forbid=['data'], needed axes by names of inputs"),
+        ({"goal": "speed"}, "got goal='speed', needed 'time' or 'memory'"),
         ({"whole_below": -1}, "got whole_below=-1, needed bytes, 0 or more"),
         ({"whole_below": "1MiB"}, "got whole_below='1MiB', needed bytes, 0 or more"),
     ],

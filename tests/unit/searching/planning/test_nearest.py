@@ -10,6 +10,7 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.report.nearest import NearestExpert
 from pyshardy.results.plan import plan_from_json
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import with_dims
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
@@ -17,7 +18,7 @@ from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.search import Search
 
 MESH = {"data": 4, "model": 2}
-OPTIONS = SearchOptions(find_hardware("v5e"), None, None, CollectiveModel.FORMULA, 1e12, 60.0, 24, 0)
+OPTIONS = SearchOptions(find_hardware("v5e"), None, None, CollectiveModel.FORMULA, Objective(1e12), 60.0, 24, 0)
 
 
 def predict(params, x):

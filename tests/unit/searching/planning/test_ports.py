@@ -1,32 +1,11 @@
-"""The order of plans, and names that stand for many inputs."""
+"""Names that stand for many inputs, and inputs without their shardings."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyshardy
-from pyshardy.report.plan import PlanRow
-from pyshardy.searching.planning.options import rank
 from pyshardy.searching.planning.ports import _patterns, without_shardings
 
 from ...api.test_search import PROGRAM
-
-
-def row() -> PlanRow:
-    """A row of a plan as a search makes it."""
-    return pyshardy.search(PROGRAM, hardware="h100").summary.rows[0]
-
-
-def test_what_fits_comes_first_then_what_is_fast_then_what_is_small() -> None:
-    one = replace(row(), fits=True, seconds=1.0, bytes=100)
-    best, *others = ranked = [
-        replace(one, bytes=50),
-        one,
-        replace(one, seconds=2.0, bytes=1),
-        replace(one, fits=False, seconds=0.5, bytes=200),
-        replace(one, fits=False, seconds=0.1, bytes=300),
-    ]
-    assert sorted([*others, best], key=rank) == ranked
 
 
 def test_layers_share_a_pattern_only_if_all_of_them_are_meant() -> None:

@@ -13,6 +13,7 @@ from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.report.reasons import CollectiveChange, PlanReason
 from pyshardy.searching.autopartition.moves import take
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.options import SearchOptions
 from pyshardy.searching.planning.reasons import better_sharding, other_shardings, reasons_of, rule_groups
@@ -20,7 +21,7 @@ from pyshardy.searching.planning.search import Search
 from pyshardy.searching.planning.settling import best_answer
 
 MESH = {"data": 4, "model": 2}
-OPTIONS = SearchOptions(find_hardware("v5e"), None, None, CollectiveModel.FORMULA, 1e12, 600.0, 60, 0)
+OPTIONS = SearchOptions(find_hardware("v5e"), None, None, CollectiveModel.FORMULA, Objective(1e12), 600.0, 60, 0)
 LAYER = {"up": jax.ShapeDtypeStruct((512, 2048), "float32"), "down": jax.ShapeDtypeStruct((2048, 512), "float32")}
 ARGUMENTS = [LAYER] * 2, jax.ShapeDtypeStruct((4096, 512), "float32")
 

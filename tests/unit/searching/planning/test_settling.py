@@ -12,11 +12,12 @@ import pyshardy
 from pyshardy import PartitionSpec as Spec
 from pyshardy.report.plan import PlanRow, PlanSummary
 from pyshardy.results.plan import load_plan
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.compiled import AS_GIVEN
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, ExpertPlan
-from pyshardy.searching.planning.settling import _partition_experts, is_better_plan
+from pyshardy.searching.planning.settling import _partition_experts
 
 MESH = {"x": 8}
 W = jax.ShapeDtypeStruct((4096, 2048), "float32")
@@ -35,22 +36,7 @@ def loaded() -> pyshardy.Module:
 
 def better_rows(found: PlanSummary) -> list[str]:
     """The rows beside a plan that look better than it."""
-    return [row.name for row in (*found.rows, *found.front) if is_better_plan(row, found.chosen)]
-
-
-def test_a_row_is_better_that_fits_or_is_faster_or_nearer_to_the_limit() -> None:
-    plan = PlanRow("plan", 1.0, 100.0, True, True)
-    for row, expected in (
-        (PlanRow("", 0.9, 200.0, True, False), True),
-        (PlanRow("", 1.0, 50.0, True, False), False),
-        (PlanRow("", 0.5, 200.0, False, True), False),
-        (PlanRow("", 1.0 - 1e-12, 100.0, True, True), False),
-    ):
-        assert is_better_plan(row, plan) is expected
-    large = PlanRow("plan", 1.0, 300.0, False, True)
-    assert is_better_plan(PlanRow("", 9.0, 100.0, True, True), large)
-    assert is_better_plan(PlanRow("", 9.0, 200.0, False, True), large)
-    assert not is_better_plan(PlanRow("", 0.1, 400.0, False, True), large)
+    return [row.name for row in (*found.rows, *found.front) if Objective(found.limit).is_better(row, found.chosen)]
 
 
 def test_a_given_program_that_is_better_is_the_plan(tmp_path: Path) -> None:
@@ -98,7 +84,7 @@ class Looks:
         self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
         found = [ConstrainedAssignment(Answer((), {at: ()}), Quick(0.5, 1.0)) for at in range(len(wholes))]
         self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
-        self.known = SimpleNamespace(
+        self.estimates = SimpleNamespace(
             is_like_whole=is_like_whole,
             best=lambda: (self.plan, ()),
             careful_row=lambda name, quick: PlanRow(name, quick.seconds, quick.bytes, True, False),
@@ -106,6 +92,7 @@ class Looks:
         self.constraining = SimpleNamespace(
             module_of=lambda answer: wholes[next(iter(answer.constraints))], plan_constraints=lambda found: (found,)
         )
+        self.objective = Objective(limit=1e12)
         self.options = SimpleNamespace(row=lambda name, seconds: PlanRow(name, seconds, 1.0, True, True))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pyshardy.report.plan import PlanRow
+from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.planning.telling import _roomier
 
 GIB = 2**30
@@ -16,7 +17,10 @@ GIB = 2**30
 def remarks(chosen: tuple[float, float], *others: tuple[float, float]) -> list[str]:
     """What is said of a plan of so many seconds and GiB, beside others, on a chip with 80 GiB."""
     rows = [PlanRow("", seconds, size * GIB, True, True) for seconds, size in (chosen, *others)]
-    state: Any = SimpleNamespace(options=SimpleNamespace(limit=80 * GIB), known=SimpleNamespace(front=lambda _: rows))
+    known = SimpleNamespace(front=lambda _: rows)
+    state: Any = SimpleNamespace(
+        options=SimpleNamespace(limit=80 * GIB), objective=Objective(80 * GIB), estimates=known
+    )
     return list(_roomier(state, rows[0]))
 
 

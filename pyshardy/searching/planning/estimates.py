@@ -10,11 +10,11 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.explore import Explorer
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
-from pyshardy.searching.planning.options import SearchOptions, rank
+from pyshardy.searching.planning.options import SearchOptions
 
 
 @dataclass
-class Known:
+class Estimates:
     """The costs of candidates.
 
     Attributes:
@@ -34,7 +34,7 @@ class Known:
     def best(self) -> tuple[PlanRow, Assignment] | None:
         """The best of the partitioned candidates."""
         found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
-        return min(found, key=lambda pair: (*rank(pair[0]), pair[1]), default=None)
+        return min(found, key=lambda pair: (*self.options.objective.rank(pair[0]), pair[1]), default=None)
 
     def row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
         """The row of an assignment with its most exact estimate; None if it was not priced.
@@ -46,22 +46,21 @@ class Known:
         assignment = self.explorer.symmetry.first(assignment)
         whole = self.wholes.get(assignment)
         if whole is not None:
-            return PlanRow(name, *figures(whole))
+            return replace(whole, name=name)
         careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
         if careful is not None:
             return self.careful_row(name, careful)
         if quick is not None:
-            return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= self.explorer.limit, False)
+            return row_of(name, quick, self.explorer.limit)
         return None
 
     def careful_row(self, name: str, careful: Quick) -> PlanRow:
         """The row of a careful estimate. Where layers repeat, the error that it has for the best plan is taken out."""
-        seconds, bytes = careful.seconds, careful.bytes
         best = None if self.is_like_whole else self.best()
         own = None if best is None else self.checker.found.get(best[1])
         if best is not None and own is not None and own.seconds and own.bytes:
-            seconds, bytes = seconds * best[0].seconds / own.seconds, bytes * best[0].bytes / own.bytes
-        return PlanRow(name, seconds, bytes, bytes <= self.options.limit, self.is_like_whole)
+            careful = careful.scaled(best[0].seconds / own.seconds, best[0].bytes / own.bytes)
+        return row_of(name, careful, self.options.limit, self.is_like_whole)
 
     def front(self, others: Iterable[PlanRow]) -> Iterator[PlanRow]:
         """The partitioned or carefully estimated candidates that no other beats in time and memory at once.
@@ -79,6 +78,14 @@ class Known:
                 yield row
 
 
-def figures(row: PlanRow) -> tuple[float, float, bool, bool, tuple[tuple[str, int], ...], int]:
-    """The figures of a row without its name."""
-    return row.seconds, row.bytes, row.fits, row.is_exact, row.unpriced, row.sent_bytes
+def row_of(name: str, quick: Quick, limit: float, is_exact: bool = False) -> PlanRow:
+    """The row of an estimate of the search.
+
+    Args:
+        name: The name of the row.
+        quick: The estimate.
+        limit: The bytes that a device may use by it.
+        is_exact: Whether it is that of `pyshardy.cost`.
+    """
+    sending = quick.communication_seconds
+    return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= limit, is_exact, communication_seconds=sending)

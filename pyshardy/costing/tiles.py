@@ -1,0 +1,92 @@
+"""The memory of arrays in tiles, as TPUs keep them: the last two dimensions of the layout are rounded up.
+
+XLA for TPUs chooses the layout that needs the fewest bytes among those that the ops can work with. A product takes an
+operand, and gives its result, with a dimension along the 128 lanes that is not one of its batch; a convolution with the
+batch or the features along them. So heads of 64 elements over sequences of 64 take twice their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from pyshardy.costing.kernels import Kernels, all_kernels
+from pyshardy.costing.program import CostKind, CostOp, CostTensor
+from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+
+_LANES, _SUBLANES = 128, 8
+
+
+def tiled_bytes(tensor: CostTensor, lanes: Collection[int]) -> int:
+    """The bytes of an array in tiles, in the layout that needs the fewest.
+
+    Args:
+        tensor: The type of the array.
+        lanes: The dimensions that may be along the lanes.
+
+    >>> tiled_bytes(CostTensor((512, 64, 16, 64), "bf16", 2**26), (1, 3)) == 2**27
+    True
+    """
+    shape = [size for size in tensor.shape or () if size != 1]
+    wide = [size for dim, size in enumerate(tensor.shape or ()) if size != 1 and dim in lanes]
+    if len(shape) < 2 or not wide or tensor.elements <= 0:
+        return tensor.bytes
+    best = tensor.bytes * _LANES * _SUBLANES
+    for lane in wide:
+        rest = list(shape)
+        rest.remove(lane)
+        for sublane in rest:
+            rounded = _rounded(lane, _LANES) * _rounded(sublane, min(_SUBLANES, 1 << (sublane - 1).bit_length()))
+            best = min(best, tensor.bytes * rounded // (lane * sublane))
+    return best
+
+
+def _rounded(size: int, tile: int) -> int:
+    return -(-size // tile) * tile
+
+
+def tiled_values(block: Kernels, tensors: Sequence[CostTensor]) -> dict[int, int]:
+    """The bytes of the values that products and convolutions read and write, where tiles make them larger.
+
+    Args:
+        block: The kernels.
+        tensors: The type of every value.
+    """
+    found: dict[int, int] = {}
+    for kernel in all_kernels(block):
+        outside = (*kernel.reads, *kernel.writes)
+        for op in kernel.ops:
+            for value, tensor, lanes in _arrays(op):
+                size = tiled_bytes(tensor, lanes)
+                if size <= tensor.bytes:
+                    continue
+                ratio = size / tensor.bytes
+                for other in outside if value not in outside else (value,):
+                    if other == value or tensors[other].shape == tensor.shape:
+                        found[other] = max(found.get(other, 0), round(tensors[other].bytes * ratio))
+    return found
+
+
+def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
+    """The operands and the result of a product or a convolution, with the dimensions that may be along the lanes."""
+    lanes = _lanes(op.kind)
+    if lanes and len(op.operands) >= 2 and len(op.results) == 1:
+        yield from zip((*op.operands[:2], *op.results), (*op.kind.operands[:2], *op.kind.results), lanes)
+
+
+def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:
+    numbers = kind.fact("dot_dimension_numbers")
+    if isinstance(numbers, DotNumbers):
+        batches = numbers.lhs_batching, numbers.rhs_batching, tuple(range(len(numbers.lhs_batching)))
+        shapes = (*kind.operands[:2], *kind.results)
+        return tuple(
+            tuple(dim for dim in range(len(tensor.shape or ())) if dim not in batch)
+            for tensor, batch in zip(shapes, batches)
+        )
+    numbers = kind.fact("dimension_numbers")
+    if isinstance(numbers, ConvolutionNumbers):
+        return (
+            (numbers.lhs_batch, numbers.lhs_feature),
+            (numbers.kernel_input_feature, numbers.kernel_output_feature),
+            (numbers.output_batch, numbers.output_feature),
+        )
+    return ()

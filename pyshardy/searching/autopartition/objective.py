@@ -1,0 +1,132 @@
+"""What a search minimizes: the time of a step, or its memory; the other counts a little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+LEAST_GAIN: Final = 0.005
+"""The share by which constraints must make a plan better; fewer lines are easier to read than slightly better ones."""
+_WORTH: Final = 0.01
+"""The share of the time that the memory of a whole device is worth: it decides between plans of about equal time."""
+_TIGHT: Final = 0.9
+"""The share of the memory from which on a plan may not fit after all, as estimates err."""
+_RISK: Final = 0.05
+"""The share of the time that is given to leave the last tenth of the memory free."""
+_TIME: Final = 0.05
+"""The power of the time where memory is minimized: twice the time counts like 3.5 % more memory."""
+_HIDDEN: Final = 0.01
+"""The share of their time that collectives count besides: those that kernels hide take memory bandwidth and cores."""
+_ROUNDING: Final = 1e-9
+_DIGITS: Final = 9
+_PENALTY: Final = 4.0
+_MISSING: Final = 1e3
+"""The factor on the weight, and what is added to it, per share of the memory that is missing."""
+
+
+class Goal(Enum):
+    """What decides first.
+
+    Attributes:
+        TIME: The time of a step.
+        MEMORY: The peak memory of a device: what it leaves free is room for a larger batch or a longer sequence.
+    """
+
+    TIME = "time"
+    MEMORY = "memory"
+
+
+class Estimated(Protocol):
+    """An estimate: seconds of a step, peak bytes of a device, and seconds of all collectives, hidden or not."""
+
+    @property
+    def seconds(self) -> float: ...  # noqa: D102
+
+    @property
+    def bytes(self) -> float: ...  # noqa: D102
+
+    @property
+    def communication_seconds(self) -> float: ...  # noqa: D102
+
+
+class EstimatedPlan(Estimated, Protocol):
+    """An estimate that says whether the memory suffices."""
+
+    @property
+    def fits(self) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What makes a plan better than another: it fits into memory, then it weighs less.
+
+    Attributes:
+        limit: The bytes that a device may use.
+        goal: What decides first.
+    """
+
+    limit: float
+    goal: Goal = Goal.TIME
+
+    def weight(self, one: Estimated) -> float:
+        """The quantity to minimize among plans that fit.
+
+        By time, memory counts 1 % of the time for a whole device, and its last tenth, which may not be there as
+        estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free. Collectives
+        count 1 % more than they take: hidden ones disturb the kernels that hide them.
+
+        >>> from pyshardy.searching.autopartition.pricing import Quick
+        >>> weight = Objective(limit=100.0).weight
+        >>> weight(Quick(1.0, 20.0)) < weight(Quick(0.995, 80.0))
+        True
+        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 99.0))
+        True
+        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 80.0))
+        False
+        """
+        seconds = one.seconds + _HIDDEN * one.communication_seconds
+        if self.goal is Goal.MEMORY:
+            return _rounded(one.bytes * float(seconds**_TIME))
+        share = one.bytes / self.limit
+        return _rounded(seconds * (1 + _WORTH * share + _RISK * max(0.0, share - _TIGHT) / (1 - _TIGHT)))
+
+    def score(self, one: Estimated, limit: float | None = None) -> tuple[float, float]:
+        """A sort key of estimates, fitting or not: the weight, with a penalty for missing memory; then the memory.
+
+        Args:
+            one: The estimate.
+            limit: The bytes that a device may use by this estimate, where it errs to one side.
+        """
+        over = max(0.0, one.bytes / (self.limit if limit is None else limit) - 1.0)
+        most = _MISSING * (self.limit if self.goal is Goal.MEMORY else 1.0)
+        return self.weight(one) * (1.0 + _PENALTY * over) + most * over, one.bytes
+
+    def rank(self, plan: EstimatedPlan) -> tuple[bool, float, float]:
+        """A sort key: first the plans that fit into memory, by weight; then the others, by memory."""
+        return not plan.fits, self.weight(plan) if plan.fits else plan.bytes, plan.bytes
+
+    def is_better(self, plan: EstimatedPlan, other: EstimatedPlan, by: float = _ROUNDING) -> bool:
+        """Whether a plan fits and the other does not, or weighs less by a share; of two that do not fit, the smaller.
+
+        Args:
+            plan: The plan.
+            other: The other plan.
+            by: The share; by default more than a rounding error.
+        """
+        if plan.fits != other.fits or not plan.fits:
+            return self.rank(plan) < self.rank(other)
+        return self.weight(plan) < self.weight(other) * (1 - by)
+
+    def gains(self, plan: EstimatedPlan, plain: EstimatedPlan) -> bool:
+        """Whether a plan with constraints is worth them, beside one without or with others."""
+        return self.is_better(plan, plain, LEAST_GAIN)
+
+
+def _rounded(number: float) -> float:
+    """A number without the digits in which sums differ between versions of Python, so that equal plans are equal.
+
+    >>> _rounded(0.1 + 0.2) == _rounded(0.3), _rounded(0.0)
+    (True, 0.0)
+    """
+    return float(f"{number:.{_DIGITS}g}")

@@ -1,0 +1,86 @@
+"""Searches several versions of a program, over other meshes or trained in other ways, and chooses the best plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyshardy.errors import ShardyError, UsageError
+from pyshardy.ir.module import Module
+from pyshardy.report.cost import format_duration
+from pyshardy.report.plan import PlanRow
+from pyshardy.results.plan import Plan
+from pyshardy.searching.planning.estimates import row_of
+from pyshardy.searching.planning.options import DOING, Keep, SearchOptions
+from pyshardy.searching.planning.search import Search
+
+_SEARCHED = 2
+"""The number of ways that are searched; the others are looked at."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A version of a program.
+
+    Attributes:
+        name: What it is, for the table of the plan.
+        load: Loads it.
+        notes: Gives what a user has to do for it.
+    """
+
+    name: str
+    load: Callable[[], Module]
+    notes: Callable[[], Sequence[str]] = tuple
+
+
+def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callable[[str], None], needed: str) -> Plan:
+    """The best plan of several versions of a program: tactics are tried on each, the best two are searched.
+
+    Args:
+        ways: The versions.
+        options: The options of the search.
+        keep: What is kept.
+        say: Takes the progress.
+        needed: What is needed, if no version can be searched.
+
+    Raises:
+        UsageError: No version can be searched.
+    """
+    started = time.monotonic()
+    rows: dict[str, PlanRow] = {}
+    refused: ShardyError | None = None
+    for way in ways:
+        share = max(0.5, (options.budget_s / 3 - (time.monotonic() - started)) / len(ways))
+        try:
+            row = _looked_at(way, replace(options, budget_s=share), keep, say)
+        except UsageError as error:
+            if not isinstance(keep, Mapping):
+                raise
+            refused = error  # a sharding to keep may need an axis that this mesh does not have
+            continue
+        if row is not None:
+            rows[way.name] = row
+    chosen = sorted((way for way in ways if way.name in rows), key=lambda way: options.objective.rank(rows[way.name]))
+    if not chosen:
+        raise refused or UsageError(DOING, got=", ".join(way.name for way in ways), needed=needed)
+    left = max(1.0, options.budget_s - (time.monotonic() - started)) / len(chosen[:_SEARCHED])
+    plans = []
+    for way in chosen[:_SEARCHED]:
+        say(f"searching {way.name}")
+        plan = Search(way.load(), replace(options, budget_s=left), keep, say).run()
+        rows[way.name] = replace(plan.summary.chosen, name=way.name)
+        plans.append((plan, way))
+    plan, way = min(plans, key=lambda pair: options.objective.rank(pair[0].summary.final))
+    table = tuple(sorted(rows.values(), key=options.objective.rank))
+    notes = (*way.notes(), *plan.summary.notes)
+    return replace(plan, summary=replace(plan.summary, way=way.name, ways=table, notes=notes))
+
+
+def _looked_at(way: Way, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
+    """The estimate of the best tactic; None if none propagates."""
+    quick = Search(way.load(), options, keep, say).look()
+    if quick is None:
+        return None
+    say(f"{way.name}: about {format_duration(quick.seconds)}")
+    return row_of(way.name, quick, options.limit)
