@@ -20,6 +20,7 @@ from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.explain.names import around, short_label
 from pyshardy.explain.subject import Label
 from pyshardy.ir.functions import functions, is_donated, main_function
+from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.run_counts import counted_ops, run_counts
@@ -44,7 +45,8 @@ from pyshardy.report.summary import TensorRow
 from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
 from pyshardy.source.cells import file_name
-from pyshardy.source.places import format_place
+from pyshardy.source.places import format_place, is_library
+from pyshardy.source.syntax import is_in_helper
 
 _PLAIN = re.compile(r"u?i(?:1|32|64)|index|!.*")
 """The element types that every program computes: booleans and plain integers."""
@@ -130,7 +132,11 @@ class Locked:
             if op.name == _CONSTRAINT:
                 type, sharding = op.results[0].type, format_sharding(get_sharding(op.results[0]))
                 tensor = format_shape(type.shape or (), type.element)
-                found.append((LockedConstraint(self.where(label), tensor, sharding), place_of(label)))
+                frames = source_frames(op.location, self.partition.before.name)
+                own = (place for place in frames if not is_library(place[0]) and not is_in_helper(place))
+                place = next(own, None)  # the call of a helper that constrains what it is given
+                line = place_of(label) if place is None else format_place(place, only_name=True)
+                found.append((LockedConstraint(self.where(label), tensor, sharding), line))
         return tuple(found)
 
     @cached_property

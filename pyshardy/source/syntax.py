@@ -31,12 +31,15 @@ def name_of(node: ast.expr) -> str:
 
 
 def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """The functions of a file that return what they constrain."""
+    """The functions of a file that constrain what they are given, and return that."""
     for node in ast.walk(tree):
         returned = node.body[-1] if isinstance(node, ast.FunctionDef) else None
         call = returned.value if isinstance(returned, ast.Return) else None
         if isinstance(node, ast.FunctionDef) and isinstance(call, ast.Call) and name_of(call.func) == CONSTRAIN:
-            yield node
+            given = {one.arg for one in (*node.args.posonlyargs, *node.args.args)}
+            made = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in given - made:
+                yield node
 
 
 def is_in_helper(place: SourcePlace) -> bool:

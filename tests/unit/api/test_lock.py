@@ -115,3 +115,24 @@ def test_what_is_refused(call: Any, said: str) -> None:
     with pytest.raises(UsageError) as raised:
         call()
     assert said in str(raised.value)
+
+
+def test_a_constraint_in_a_helper_has_the_line_of_its_call() -> None:
+    import jax
+    import jax.numpy as jnp
+    from jax.sharding import PartitionSpec as P
+
+    def put(x: jax.Array, spec: P) -> jax.Array:
+        return jax.lax.with_sharding_constraint(x, spec)
+
+    def module(spec: P) -> pyshardy.Module:
+        def step(x: jax.Array) -> jax.Array:
+            return put(jnp.tanh(x), spec) * 2
+
+        return pyshardy.load(step, jax.ShapeDtypeStruct((8, 4), "float32"), mesh={"data": 2, "model": 2})
+
+    found = pyshardy.check(module(P("model")), pyshardy.lock(module(P("data"))))
+    (change,) = [one for one in found.changes if one.kind == "constraint"]
+    (place,) = change.places
+    line = Path(__file__).read_text().splitlines()[int(place.rpartition(":")[2]) - 1]
+    assert line.strip() == "return put(jnp.tanh(x), spec) * 2"
