@@ -47,11 +47,19 @@ class Sent(NamedTuple):
 
 
 class Send(NamedTuple):
-    """The collectives that bring one tensor of an op to a target sharding; None for an unsharded one."""
+    """The collectives that bring one tensor of an op to a target sharding; None for an unsharded one.
+
+    Attributes:
+        tensor: The number of the tensor.
+        target: The target.
+        sent: Their cost.
+        is_sum: Whether they only sum partial results, so that a loop that adds these up may sum them once.
+    """
 
     tensor: int
     target: TensorSharding | None
     sent: Sent
+    is_sum: bool = False
 
 
 _NOTHING: Final = Sent(0.0, 0, 1)
@@ -81,6 +89,7 @@ class StaticOp(NamedTuple):
         sizes: The bytes of an element of each tensor.
         stored: Whether each tensor is in memory; others are computed within the kernels that use them.
         times: How often the op runs.
+        sum_times: How often its partial results are summed over devices: once for a loop that only adds them up.
     """
 
     op: int
@@ -93,6 +102,7 @@ class StaticOp(NamedTuple):
     sizes: tuple[float, ...]
     stored: tuple[bool, ...]
     times: int
+    sum_times: int
 
 
 class OpPricer:
@@ -146,7 +156,8 @@ class OpPricer:
                 for index in range(static.operands, len(current)):
                     sent = self._completed(plan.reduced, used[index], current[index], static, index)
                     if sent.seconds:
-                        behind.append(Send(index, current[index] or used[index], sent))
+                        is_sum = used[index] is current[index] or used[index] == current[index]
+                        behind.append(Send(index, current[index] or used[index], sent, is_sum))
         extra = sum(
             self.elements(shape, one) * size
             for shape, size, one, own in zip(static.shapes, static.sizes, used, current)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
@@ -28,6 +28,10 @@ from pyshardy.searching.autopartition.op_prices import (
 )
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.streams import Streams
+
+_ADD: Final = "stablehlo.add"
+_LOOP: Final = "stablehlo.while"
+_RESHAPED: Final = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 
 
 class Quick(NamedTuple):
@@ -178,6 +182,7 @@ class Pricer:
         program = self.program
         known: dict[Hashable, int] = {}
         found = []
+        added_up = self._find_added_up()
         for number in range(len(program.kind_of)):
             kind = program.kind(number)
             if not self.problem.times[number]:
@@ -199,8 +204,43 @@ class Pricer:
             key = (program.kind_of[number], cost, shapes, sizes, stored)
             same = known.setdefault(key, len(known))
             times = self.problem.times[number]
-            found.append(StaticOp(number, kind, cost, same, tensors, operands, shapes, sizes, stored, times))
+            sums = added_up.get(number, times)
+            found.append(StaticOp(number, kind, cost, same, tensors, operands, shapes, sizes, stored, times, sums))
         return found
+
+    def _find_added_up(self) -> dict[int, int]:
+        """The ops whose results a loop only adds up, with how often the loop runs: see `costing.moved_sums`."""
+        program, found = self.program, {}
+        for number, parent in enumerate(program.parents):
+            if parent < 0 or program.kind(number).name != _ADD or program.kind(parent).name != _LOOP:
+                continue
+            (result,), (first, second) = program.results[number], program.operands[number]
+            for state, added in ((first, second), (second, first)):
+                is_state = program.owners[state] == parent and state not in program.results[parent]
+                if is_state and self._is_only_in(state, number) and self._is_returned(result, parent):
+                    maker = self._maker_of_sum(added)
+                    if maker >= 0 and program.parents[maker] == parent:
+                        found[maker] = self.problem.times[parent]
+        return found
+
+    def _is_only_in(self, value: int, op: int) -> bool:
+        return tuple(self.program.users[value]) == (op,)
+
+    def _is_returned(self, value: int, parent: int) -> bool:
+        users, program = tuple(self.program.users[value]), self.program
+        return (
+            len(users) == 1
+            and program.kind(users[0]).name == "stablehlo.return"
+            and program.parents[users[0]] == parent
+        )
+
+    def _maker_of_sum(self, value: int) -> int:
+        """The op that computes a value, before changes of its shape that nothing else reads."""
+        maker = self.program.owners[value]
+        while self.program.kind(maker).name in _RESHAPED and len(self.program.users[value]) == 1:
+            value = self.program.operands[maker][0]
+            maker = self.program.owners[value]
+        return maker if len(self.program.users[value]) == 1 else -1
 
     def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:
         """Per priced op, the stored values that it produces, and those that no later op uses.

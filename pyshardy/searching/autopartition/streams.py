@@ -57,7 +57,7 @@ class Streams:
         for value in tensors[static.operands :]:
             makers[value] = end
         for one in price.behind:
-            done = self.send(end, one.sent, times)
+            done = self.send(end, one.sent, static.sum_times if one.is_sum else times)
             makers[tensors[one.tensor]] = done
             if is_product and price.seconds:
                 self._overlap(end[0], done[0], one.sent)
