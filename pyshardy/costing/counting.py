@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyshardy.costing.host_memory import HOST_COPIES
@@ -16,16 +17,29 @@ class Counted(NamedTuple):
         op: The collective.
         times: How often it runs; a loop with an unknown number of rounds counts as one round.
         is_exact: Whether every loop around it makes a known number of rounds.
+        parts: The collectives that are joined in it; none unless there are several.
     """
 
     op: CostOp
     times: int
     is_exact: bool
+    parts: tuple[CostOp, ...] = ()
 
     @property
     def sent_bytes(self) -> int:
         """The bytes that every device sends for it in total."""
         return 0 if self.op.traffic is None else self.times * self.op.traffic.sent_bytes
+
+    def shares(self) -> Iterator[tuple[CostOp, int, float]]:
+        """The parts of a joined collective, each with how often it counts, and its share of what is sent.
+
+        The largest counts for all of them, as one collective runs.
+        """
+        parts = self.parts or (self.op,)
+        sizes = [max(1, Counted(op, 1, True).sent_bytes) for op in parts]
+        largest = sizes.index(max(sizes))
+        for at, (op, size) in enumerate(zip(parts, sizes)):
+            yield op, self.times if at == largest else 0, size / sum(sizes)
 
 
 def count_collectives(program: CostProgram) -> list[Counted]:
@@ -38,7 +52,7 @@ def count_kernels(block: Kernels) -> list[Counted]:
     counted: list[Counted] = []
     for kernel in block.kernels:
         if kernel.root.traffic is not None and kernel.root.traffic.kind not in HOST_COPIES:
-            counted.append(Counted(kernel.root, 1, True))
+            counted.append(Counted(kernel.root, 1, True, kernel.parts))
         elif kernel.inner:
             counted += _of_regions(kernel.root, [count_kernels(one) for one in kernel.inner])
     return [entry for entry in counted if entry.times]
@@ -52,7 +66,7 @@ def _of_regions(op: CostOp, inside: list[list[Counted]]) -> list[Counted]:
     rounds, is_exact = (1, False) if op.rounds is None else (op.rounds, True)
     checks = rounds + 1 if is_exact else rounds
     return [
-        Counted(entry.op, entry.times * times, entry.is_exact and is_exact)
+        Counted(entry.op, entry.times * times, entry.is_exact and is_exact, entry.parts)
         for branch, times in ((inside[0], checks), (inside[1], rounds))
         for entry in branch
     ]

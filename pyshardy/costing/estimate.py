@@ -34,7 +34,7 @@ class CollectiveCost:
         networks: The networks that they use, such as "nvlink 8".
         source: File, line and column; None if unknown.
         cause: The op or reshard that needs them; None if unknown.
-        count: How many run.
+        count: How many run; one that is joined with larger ones from other lines counts there.
         sent_bytes_per_device: The bytes that every device sends.
         seconds: The time they take if nothing else runs.
         ops: The names that JAX gave the ops which need them.
@@ -305,9 +305,10 @@ def _rows(
 ) -> tuple[CollectiveCost, ...]:
     found: dict[tuple[Any, ...], CollectiveCost] = {}
     ops: dict[tuple[Any, ...], dict[str, None]] = {}
-    for entry in counted:
-        traffic, place = entry.op.traffic, entry.op.place
-        assert traffic is not None
+    shares = ((entry, *share) for entry in counted for share in entry.shares())
+    for entry, op, times, share in shares:
+        traffic, place, whole = op.traffic, op.place, entry.op.traffic
+        assert traffic is not None and whole is not None
         source, cause = (None, None) if place is None else (place.source, place.cause)
         axes = None if traffic.axes is None else ", ".join(name for name, _ in traffic.axes)
         lanes = topology.lanes_of(traffic.axes, traffic.group_size)
@@ -316,17 +317,17 @@ def _rows(
         key = (traffic.kind, axes, networks, None if source is None else source[:2], cause)
         if place is not None and place.scope is not None:
             ops.setdefault(key, {})[place.scope] = None
-        sent, seconds = entry.sent_bytes, entry.times * seconds_of(traffic)
+        sent, seconds = entry.times * traffic.sent_bytes, share * entry.times * seconds_of(whole)
         if key in found:
             row = found[key]
             found[key] = replace(
                 row,
-                count=row.count + entry.times,
+                count=row.count + times,
                 sent_bytes_per_device=row.sent_bytes_per_device + sent,
                 seconds=row.seconds + seconds,
             )
         else:
-            found[key] = CollectiveCost(traffic.kind, axes, networks, source, cause, entry.times, sent, seconds)
+            found[key] = CollectiveCost(traffic.kind, axes, networks, source, cause, times, sent, seconds)
     rows = (replace(row, ops=tuple(ops.get(key, ()))) for key, row in found.items())
     return tuple(sorted(rows, key=lambda row: -row.seconds))
 

@@ -143,8 +143,8 @@ def _together(parts: Sequence[OpTraffic]) -> OpTraffic:
 
 
 def _merged(kernels: Sequence[Kernel]) -> Kernel:
-    """One collective instead of several. Its origin is that of the largest."""
-    parts = [kernel.root for kernel in kernels]
+    """One collective instead of several. Its origin is that of the largest; the parts keep theirs."""
+    parts = tuple([kernel.root for kernel in kernels])
     traffic = [op.traffic for op in parts if op.traffic is not None]
     largest = max(parts, key=lambda op: op.traffic.sent_bytes if op.traffic else 0)
     kind = CostKind(
@@ -162,4 +162,5 @@ def _merged(kernels: Sequence[Kernel]) -> Kernel:
     )
     reads = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.reads))
     waits = tuple(dict.fromkeys(value for kernel in kernels for value in kernel.waits))
-    return Kernel((op,), reads, writes, frozenset().union(*(kernel.in_place for kernel in kernels)), waits=waits)
+    in_place = frozenset[int]().union(*(kernel.in_place for kernel in kernels))
+    return Kernel((op,), reads, writes, in_place, waits=waits, parts=parts)

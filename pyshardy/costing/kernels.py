@@ -23,6 +23,7 @@ class Kernel(NamedTuple):
         in_place: The values among `reads` whose memory may hold the result.
         inner: For a loop or a conditional, the blocks inside.
         waits: Values that the kernel does not read, but that are computed before it runs.
+        parts: The collectives that are joined in it; none unless there are several.
     """
 
     ops: tuple[CostOp, ...]
@@ -31,6 +32,7 @@ class Kernel(NamedTuple):
     in_place: frozenset[int]
     inner: tuple[Kernels, ...] = ()
     waits: tuple[int, ...] = ()
+    parts: tuple[CostOp, ...] = ()
 
     @property
     def root(self) -> CostOp:

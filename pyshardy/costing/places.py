@@ -7,6 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from pyshardy.core.scopes import scope_path
+from pyshardy.costing.counting import Counted
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import LiveValue
@@ -73,9 +74,10 @@ def costs_by(launches: Launches, by: By, live: Sequence[LiveValue] = ()) -> tupl
             held[place] = held.get(place, 0) + value.bytes
     sums: dict[tuple[str | None, SourceLine | None], list[float]] = {}
     for kernel, times in reader.run(launches.block, 1):
-        found = sums.setdefault(reader.key(kernel.root.place), [0.0] * 5)
-        for at, one in enumerate(reader.price(kernel)):
-            found[at] += times * one
+        for op, _, share in Counted(kernel.root, 1, True, kernel.parts).shares():
+            found = sums.setdefault(reader.key(op.place), [0.0] * 5)
+            for at, one in enumerate(reader.price(kernel)):
+                found[at] += times * share * one
     for key in held:
         sums.setdefault(key, [0.0] * 5)
     rows = (

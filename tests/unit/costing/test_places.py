@@ -64,3 +64,30 @@ def test_the_table(cost: pyshardy.Cost) -> None:
 def test_another_word_is_refused(cost: pyshardy.Cost) -> None:
     with pytest.raises(UsageError, match="summing an estimate: got 'module', needed 'scope' or 'line'"):
         cost.by("module")
+
+
+JOINED = """
+sdy.mesh @mesh = <["x"=8]>
+func.func @main(%x: tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>},
+                %y: tensor<512x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<256x256xf32>, tensor<256x64xf32>) {
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0]
+    : (tensor<512x256xf32>, tensor<512x256xf32>) -> tensor<256x256xf32> loc("jit(f)/attention/dot_general"("f.py":3:4))
+  %1 = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0]
+    : (tensor<512x256xf32>, tensor<512x64xf32>) -> tensor<256x64xf32> loc("jit(f)/mlp/dot_general"("f.py":5:6))
+  return %0, %1 : tensor<256x256xf32>, tensor<256x64xf32>
+}"""
+
+
+@pytest.mark.parametrize("chip", ["v5e", "h100"])
+def test_a_joined_sum_belongs_to_the_lines_of_its_parts(chip: str) -> None:
+    found = pyshardy.cost(JOINED, chip)
+    rows = {row.source and row.source[1]: row for row in found.estimate.collectives}
+    assert (rows[3].count, rows[5].count) == (1, 0) and rows[3].ops == ("jit(f)/attention/dot_general",)
+    assert rows[3].sent_bytes_per_device == 4 * rows[5].sent_bytes_per_device == 2 * 7 * 256 * 256 * 4 // 8
+    assert rows[3].seconds == pytest.approx(4 * rows[5].seconds)
+    assert rows[3].seconds + rows[5].seconds == pytest.approx(found.estimate.communication_seconds)
+    scopes = {row.scope: row for row in found.by("scope")}
+    assert scopes["attention"].sent_bytes == rows[3].sent_bytes_per_device
+    assert scopes["mlp"].collective_seconds == pytest.approx(rows[5].seconds) and rows[5].seconds > 0
+    assert sum(row.flops for row in scopes.values()) == pytest.approx(found.estimate.flops_per_device)
