@@ -126,8 +126,7 @@ def search(
     say = sayer(progress)
     with partitioner_in_use(partitioner):
         if devices is not None:
-            on_mesh = partial(_load_on, program, example_args, keywords)
-            ways = _over_meshes(devices, options.hardware, on_mesh)
+            ways = _over_meshes(devices, options.hardware, partial(_load, program, example_args, keywords=keywords))
             plan = best_of(ways, options, keep, say, "a program that fits on a mesh of these devices")
             if not remat and not microbatches:
                 return plan
@@ -135,7 +134,8 @@ def search(
         load_it = partial(_load, program, example_args, mesh, keywords)
         if not remat and not microbatches:
             return Search(load_it(), options, keep, say).run()
-        ways = _trained(program, example_args, _several(remat), _several(microbatches), load_it)
+        policies, parts = _several("remat", remat), _several("microbatches", microbatches)
+        ways = _trained(program, example_args, policies, parts, load_it)
         return best_of(ways, options, keep, say, "a program that can be searched")
 
 
@@ -161,12 +161,12 @@ def _kept(keep: Keep) -> Keep:
     return tuple(keep)
 
 
-def _several(given: Any) -> tuple[Any, ...]:
-    return (given,) if isinstance(given, (str, int)) else tuple(given)
-
-
-def _load_on(program: Any, example_args: Sequence[Any], keywords: Mapping[str, Any], mesh: Any) -> Module:
-    return _load(program, example_args, mesh, keywords)
+def _several(name: str, given: Any) -> tuple[Any, ...]:
+    if isinstance(given, (str, int)):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise UsageError(DOING, got=f"{name}={given!r}", needed="one, or several in a list")
+    return tuple(given)
 
 
 def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mapping[str, Any]) -> Module:

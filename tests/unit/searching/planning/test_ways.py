@@ -66,6 +66,20 @@ def test_the_mesh_is_chosen_before_the_way_to_train() -> None:
     assert sum(size for size in plan.mesh.values()) in (4, 5)
 
 
+@pytest.mark.parametrize(
+    ("keywords", "needed"),
+    [
+        ({"microbatches": 2.5}, "got microbatches=2.5, needed one, or several in a list"),
+        ({"microbatches": [2.5]}, "got microbatches=2.5, needed a number from 1"),
+        ({"microbatches": 3}, "3 micro-batches of a batch of 4096, needed a divisor of 4096"),
+        ({"remat": ["all"]}, "got remat='all', needed a policy of jax.checkpoint_policies"),
+    ],
+)
+def test_ways_that_do_not_exist_are_refused(keywords: Any, needed: str) -> None:
+    with pytest.raises(UsageError, match=needed):
+        pyshardy.search(step, *ARGUMENTS, mesh={"data": 4}, candidates=10, **keywords)
+
+
 def test_a_program_that_is_loaded_cannot_train_otherwise() -> None:
     module = pyshardy.load(step, *ARGUMENTS, mesh={"data": 4})
     with pytest.raises(UsageError, match="needed a function and its arguments"):
