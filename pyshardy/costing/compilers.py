@@ -56,6 +56,8 @@ class Compiler:
         negates_sums: Whether a sum of negated values becomes the negated sum.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
         sums_vector_products: Whether a small product with vectors becomes a multiplication and a sum.
+        carries_repeated: Whether an array of one number that a loop reads from outside takes memory.
+        turns_products: Whether products that meet others in another order of dimensions are copied.
         keeps_barriers: Whether what follows an optimization barrier waits for all that the barrier reads.
         hoists: Whether it moves loop invariants before the loop.
         packs: Whether the holes between buffers count.
@@ -88,6 +90,8 @@ class Compiler:
     negates_sums: bool = False
     sums_inner_products: bool = False
     sums_vector_products: bool = False
+    carries_repeated: bool = False
+    turns_products: bool = False
     keeps_barriers: bool = False
     hoists: bool = False
     packs: bool = False
@@ -121,6 +125,8 @@ XLA_ON_GPU = replace(
     sums_in_place=True,
     in_parts=frozenset(("stablehlo.convolution", *op_names("stablehlo.", _KINDS))),
     sums_vector_products=True,
+    carries_repeated=True,
+    turns_products=True,
 )
 """What is known of XLA for GPUs.
 

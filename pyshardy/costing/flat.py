@@ -12,6 +12,8 @@ NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed out
 """Ops with effects: two equal ones are not merged."""
 BITCAST = "xla.bitcast"
 """A reshape that is kept as an op: it reuses the memory of its operand, or becomes part of a kernel."""
+KEPT_COPY = "xla.copy"
+"""A copy that is a kernel of its own."""
 
 BARRIER = "stablehlo.optimization_barrier"
 """An op whose results equal its operands; what reads them runs after all its operands are computed."""

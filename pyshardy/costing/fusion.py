@@ -14,6 +14,7 @@ from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
 from pyshardy.costing.joining import joined
 from pyshardy.costing.kernels import UPDATING, Kernel, Kernels, without_bitcasts
 from pyshardy.costing.multi_output import merged
+from pyshardy.costing.orders import find_orders
 from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
@@ -69,7 +70,8 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
     if compiler.fills_in_scatters:
         block = with_scatters(block, flat.tensors, can_fuse, computes_updates=compiler.merges_kernels)
     if compiler.merges_kernels:
-        block = with_own_copies(merged(block, flat.tensors), flat.tensors)
+        orders = find_orders(flat).of
+        block = merged(with_own_copies(block, flat.tensors, orders), flat.tensors, orders)
     if compiler.fuses_into_products:
         block = with_products(block, flat.tensors, can_fuse)
     if compiler.keeps_reshapes or compiler.keeps_barriers:
@@ -211,8 +213,14 @@ class _Fuser:
         pending, seen = [op], {op.results[0]}
         while pending:
             current = pending.pop()
-            if len(seen) > _MOST_REPEATED or not (self.repeats_all or self._is_unary(current, choice)):
+            if len(seen) > _MOST_REPEATED:
                 return None
+            if not (self.repeats_all or self._is_unary(current, choice)):
+                (value,) = current.results
+                if len(choice.users[value]) == 1 or current is op:
+                    return None
+                sources.add(value)  # it is stored
+                continue
             for value in current.operands:
                 maker = self.makers.get(value)
                 if value in self.uniform or value in choice.spread or value in seen:

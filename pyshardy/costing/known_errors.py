@@ -43,15 +43,15 @@ class KnownError(NamedTuple):
 MOST_EXCHANGED: Final = 0.1
 """If all-to-alls send a larger share of all bytes, shardings conflict."""
 _GPU, _TPU = "XLA for H100", "XLA for v5e"
-OWN: Final = {_GPU: KnownError(0.88, 1.08, 44, _GPU), _TPU: KnownError(0.78, 1.5, 44, _TPU)}
+OWN: Final = {_GPU: KnownError(0.88, 1.11, 44, _GPU), _TPU: KnownError(0.78, 1.5, 44, _TPU)}
 """Of estimates of pyshardy's partitioned program."""
 _OF_CONFLICTS = "{} with conflicting shardings"
 CONFLICTING: Final = {
-    _GPU: KnownError(0.94, 1.4, 4, _OF_CONFLICTS.format(_GPU)),
+    _GPU: KnownError(1.04, 1.5, 4, _OF_CONFLICTS.format(_GPU)),
     _TPU: KnownError(0.96, 4.92, 4, _OF_CONFLICTS.format(_TPU)),
 }
 """The same where shardings conflict."""
-COMPILERS: Final = {_GPU: KnownError(0.88, 1.11, 48, _GPU), _TPU: KnownError(0.86, 1.61, 48, _TPU)}
+COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.86, 1.61, 48, _TPU)}
 """Of estimates of the program that the compiler partitioned."""
 
 

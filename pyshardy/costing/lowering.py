@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
+from pyshardy.costing.carried import with_carried
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flat import BITCAST, Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, KEPT_COPY, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_compared_places
 from pyshardy.costing.sinking import Sinker
+from pyshardy.costing.turned_products import with_turned_products
 from pyshardy.costing.vector_products import with_vector_sums
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers, GatherNumbers
 
@@ -19,8 +21,6 @@ TRANSPOSE, CONCATENATE, SLICE = "stablehlo.transpose", "stablehlo.concatenate", 
 COPY = "stablehlo.copy"
 """A copy that the compiler adds."""
 CONVERT, NEGATE = "stablehlo.convert", "stablehlo.negate"
-KEPT_COPY = "xla.copy"
-"""A copy that is a kernel of its own."""
 
 
 def lower(flat: Flat, compiler: Compiler) -> Flat:
@@ -29,6 +29,10 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
         flat = with_vector_sums(flat)
     if compiler.compares_places:
         flat = with_compared_places(flat)
+    if compiler.carries_repeated:
+        flat = with_carried(flat)
+    if compiler.turns_products:
+        flat = with_turned_products(flat)
     if not compiler.adds_ops:
         return flat
     lowering = _Lowering(flat, compiler)

@@ -2,17 +2,19 @@
 
 Two kernels can be one if both run over arrays of one shape, and the second reads what the first wrote, or both read the
 same array. A kernel that reduces the last dimensions can also hold what reads its result: XLA keeps whole rows on one
-multiprocessor, so a softmax or a normalization reads and writes memory once.
+multiprocessor, so a softmax or a normalization reads and writes memory once. The last dimensions are those in memory,
+where `orders` knows them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from pyshardy.costing.flat import BITCAST
 from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.orders import Order, in_memory, is_last
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.work import TRANSCENDENTAL
 from pyshardy.rules.properties import ELEMENTWISE
@@ -23,22 +25,24 @@ _MOST_OPS, _MOST_VALUES = 400, 64
 """A kernel has no more ops, and no more values that it reads and writes."""
 _SAME_ELEMENT = ELEMENTWISE | TRANSCENDENTAL | {BITCAST, "stablehlo.copy", "stablehlo.reduce_precision"}
 _BROADCAST, _REDUCE = "stablehlo.broadcast_in_dim", "stablehlo.reduce"
+_TRANSPOSE = "stablehlo.transpose"
 
 _Shape = tuple[int, ...]
 
 
-def merged(block: Kernels, tensors: Sequence[CostTensor]) -> Kernels:
+def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, Order]) -> Kernels:
     """A block with kernels merged, and the blocks inside too.
 
     Args:
         block: The kernels.
         tensors: The type of every value.
+        orders: The order of dimensions in memory of the values for which it is known.
     """
     kernels = [
-        kernel._replace(inner=tuple([merged(one, tensors) for one in kernel.inner])) if kernel.inner else kernel
+        kernel._replace(inner=tuple([merged(one, tensors, orders) for one in kernel.inner])) if kernel.inner else kernel
         for kernel in block.kernels
     ]
-    return block._replace(kernels=tuple(_Merger(kernels, block.results, tensors).run()))
+    return block._replace(kernels=tuple(_Merger(kernels, block.results, tensors, orders).run()))
 
 
 @dataclass(slots=True)
@@ -88,9 +92,16 @@ class _Group:
 
 
 class _Merger:
-    def __init__(self, kernels: Sequence[Kernel], results: Iterable[int], tensors: Sequence[CostTensor]) -> None:
-        self.tensors, self.results = tensors, frozenset(results)
-        self.groups = [_Group(kernel, _space(kernel, tensors), at) for at, kernel in enumerate(kernels)]
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        results: Iterable[int],
+        tensors: Sequence[CostTensor],
+        orders: Mapping[int, Order],
+    ) -> None:
+        self.results = frozenset(results)
+        self.shapes = [in_memory(tensor, orders.get(value)) for value, tensor in enumerate(tensors)]
+        self.groups = [_Group(kernel, _space(kernel, self.shapes, orders), at) for at, kernel in enumerate(kernels)]
         self.makers = {value: group for group in self.groups for value in group.members[0].writes}
         self.readers: dict[int, list[_Group]] = {}
         for group in self.groups:
@@ -99,7 +110,7 @@ class _Merger:
 
     def run(self) -> list[Kernel]:
         """The merged kernels, in an order in which they may run."""
-        for group in self.groups:
+        for group in [*self.groups]:
             if group.spaces:
                 self._merge(group)
         kept = sorted((group for group in self.groups if group.members), key=lambda group: group.at)
@@ -110,6 +121,9 @@ class _Merger:
         for other in self._others(group):
             at = self._position(other, group)
             if at is not None and self._fits(other, group):
+                if at == group.at:
+                    self._delay(other, group)
+                    at = group.at
                 for kernel in group.members:
                     self.makers.update((value, other) for value in kernel.writes)
                     for value in kernel.needs:
@@ -136,7 +150,31 @@ class _Merger:
         if all(at > second.at for at in users):
             return second.at
         made = (self.makers[value] for kernel in second.members for value in kernel.needs if value in self.makers)
-        return first.at if all(one is first or one.at < first.at for one in made) else None
+        if all(one is first or one.at < first.at for one in made):
+            return first.at
+        return second.at if second not in self._after(first, second.at) else None
+
+    def _after(self, group: _Group, last: int) -> set[_Group]:
+        """The kernels up to a position that run after another one, as they need what it writes."""
+        found: set[_Group] = set()
+        pending = [group]
+        while pending:
+            inside = (value for kernel in pending.pop().members for value in kernel.writes)
+            new = {one for value in inside for one in self.readers.get(value, ()) if one.at <= last} - found - {group}
+            found |= new
+            pending += new
+        return found
+
+    def _delay(self, first: _Group, second: _Group) -> None:
+        """Let the kernels that need what one writes run after another, in whose place it will run."""
+        later = self._after(first, second.at) - {second}
+        if later:
+            self.groups.sort(key=lambda one: one.at)
+            order = sorted(
+                (one for one in self.groups if one.members), key=lambda one: (one.at > second.at, one in later)
+            )
+            for at, one in enumerate(order):
+                one.at = at
 
     def _fits(self, first: _Group, second: _Group) -> bool:
         """Whether one kernel can do the work of two."""
@@ -163,17 +201,19 @@ class _Merger:
         if len(reads) + len(writes) > _MOST_VALUES:
             return False
         (kernel,) = second.members
+        if any(_is_copy(kernel, one) for one in first.members):
+            return False
         inside = {value for one in first.members for value in one.writes}
         at_rows = rows is not None and shape[: len(rows)] == rows
         return all(
-            value in space.aligned or (at_rows and value in space.by_row and _squeezed(self.tensors[value]) == rows)
+            value in space.aligned or (at_rows and value in space.by_row and self.shapes[value] == rows)
             for value in inside.intersection(kernel.reads)
         ) and not self._crosses(first, inside, kernel)
 
     def _crosses(self, first: _Group, inside: Collection[int], kernel: Kernel) -> bool:
         """Whether a kernel reads sums along columns, which are complete only after all rows."""
         return first.columns is not None and any(
-            value in inside and self.makers[value] is first and _squeezed(self.tensors[value]) != first.shape
+            value in inside and self.makers[value] is first and self.shapes[value] != first.shape
             for value in kernel.reads
         )
 
@@ -181,7 +221,7 @@ class _Merger:
         """Whether the second kernel reads anything that the first computes of whole rows."""
         shape = first.shape
         small = {
-            value for one in first.members for value in one.writes if _squeezed(self.tensors[value]) != shape
+            value for one in first.members for value in one.writes if self.shapes[value] != shape
         }  # fmt: skip
         return any(value in small for kernel in second.members for value in kernel.reads)
 
@@ -213,28 +253,23 @@ class _Merger:
         return Kernel(own, tuple(reads), tuple(writes), in_place, (), waits)
 
 
-def _squeezed(tensor: CostTensor) -> _Shape:
-    return tuple(size for size in tensor.shape or () if size != 1)
-
-
-def _space(kernel: Kernel, tensors: Sequence[CostTensor]) -> _Space | None:
+def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order]) -> _Space | None:
     """The elements that a kernel runs over; None if it cannot be merged."""
     root = kernel.root
     if kernel.inner or len(root.results) != 1 or root.traffic is not None:
         return None
-    if root.kind.name not in _SAME_ELEMENT and root.kind.name not in (_REDUCE, _BROADCAST):
+    if root.kind.name not in (*_SAME_ELEMENT, _REDUCE, _BROADCAST) and not _renames(root, orders):
         return None
-    shape, rows, columns = _squeezed(tensors[root.results[0]]), None, None
-    sums = {(op.kind.operands[0].shape, _reduced(op.kind)) for op in kernel.ops if _sums(op)}
+    shape, rows, columns = shapes[root.results[0]], None, None
+    sums = {(op.kind.operands[0], _reduced(op.kind), orders.get(op.operands[0])) for op in kernel.ops if _sums(op)}
     if len(sums) > 1:
         return None
-    for before, reduced in sums:
-        assert before is not None
-        whole = tuple([size for size in before if size != 1])
-        kept = tuple([size for dim, size in enumerate(before) if size != 1 and dim not in reduced])
+    for before, reduced, order in sums:
+        whole = in_memory(before, order)
+        kept = tuple([size for dim, size in enumerate(before.shape or ()) if size != 1 and dim not in reduced])
         if shape not in (whole, kept):
             return None
-        if all(dim in reduced or before[dim] == 1 for dim in range(min(reduced), len(before))):
+        if is_last(reduced, before, order):
             rows = kept
         elif shape == kept:
             columns = reduced
@@ -243,8 +278,18 @@ def _space(kernel: Kernel, tensors: Sequence[CostTensor]) -> _Space | None:
         is_whole, shape = shape == whole, whole
         if not shape:
             return None
-        return _Space(shape, rows, columns, *_accesses(kernel, tensors, shape, "same" if is_whole else "row"))
-    return _Space(shape, rows, columns, *_accesses(kernel, tensors, shape, "same")) if shape else None
+        return _Space(shape, rows, columns, *_accesses(kernel, shapes, orders, shape, "same" if is_whole else "row"))
+    return _Space(shape, rows, columns, *_accesses(kernel, shapes, orders, shape, "same")) if shape else None
+
+
+def _renames(op: CostOp, orders: Mapping[int, Order]) -> bool:
+    """Whether an op is a transpose that leaves an array as it is in memory."""
+    return op.kind.name == _TRANSPOSE and op.operands[0] in orders and op.results[0] in orders
+
+
+def _is_copy(one: Kernel, other: Kernel) -> bool:
+    """Whether two kernels compute the same: they write it in two orders."""
+    return one.root.kind == other.root.kind and one.root.operands == other.root.operands
 
 
 def _sums(op: CostOp) -> bool:
@@ -259,13 +304,14 @@ def _reduced(kind: CostKind) -> tuple[int, ...]:
 
 
 def _accesses(
-    kernel: Kernel, tensors: Sequence[CostTensor], shape: _Shape, start: str
+    kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order], shape: _Shape, start: str
 ) -> tuple[frozenset[int], frozenset[int]]:
     """The values that a kernel reads at the element that it computes, and those that it reads once for a row.
 
     Args:
         kernel: The kernel.
-        tensors: The type of every value.
+        shapes: The shape of every value in memory.
+        orders: The order of dimensions in memory of the values for which it is known.
         shape: The shape that it runs over.
         start: Whether its result has an element for each of these ("same"), or for each row ("row").
     """
@@ -278,14 +324,14 @@ def _accesses(
         if (op.results[0], way) in seen:
             continue
         seen.add((op.results[0], way))
-        inner = _step(op, way)
+        inner = way if _renames(op, orders) else _step(op, way)
         for value in op.operands:
             if value in makers:
                 pending.append((makers[value], inner))
             else:
                 ways.setdefault(value, set()).add(inner)
     aligned = frozenset([
-        value for value, found in ways.items() if found == {"same"} and _squeezed(tensors[value]) == shape
+        value for value, found in ways.items() if found == {"same"} and shapes[value] == shape
     ])  # fmt: skip
     return aligned, frozenset([value for value, found in ways.items() if found == {"row"}])
 

@@ -2,12 +2,14 @@
 
 A product wants the dimensions that it sums over next to each other, in one order with the rest. What is computed behind
 a transpose, such as the probabilities of attention from its scores, is written in the order of the product that reads
-it. So the gradient computes it once more from the scores, and it is not kept from the forward pass.
+it. So the gradient computes it once more from the scores, and it is not kept from the forward pass. What already is one
+matrix per batch for a product, as it lies in memory, is read as it is.
 """
 
 from __future__ import annotations
 
 from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.orders import Order, is_matrix
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.costing.work import work_of
 from pyshardy.rules.dimension_numbers import DotNumbers
@@ -18,12 +20,14 @@ _FREE_RANK = 2
 """A matrix is read in either order."""
 
 
-def with_own_copies(block: Kernels, tensors: list[CostTensor]) -> Kernels:
+def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int, Order]) -> Kernels:
     """A block in which products that sum over other dimensions of a value read copies, and the blocks inside too.
 
     Args:
         block: The kernels.
         tensors: The type of every value; those of the copies are added.
+        orders: The order of dimensions in memory of the values for which it is known; those of the copies
+            are added: their kernels run over them in that order.
     """
     makers = {value: kernel for kernel in block.kernels for value in kernel.writes}
     first: dict[int, tuple[int, ...]] = {}
@@ -31,11 +35,13 @@ def with_own_copies(block: Kernels, tensors: list[CostTensor]) -> Kernels:
     found: list[Kernel] = []
     for kernel in block.kernels:
         if kernel.inner:
-            kernel = kernel._replace(inner=tuple([with_own_copies(one, tensors) for one in kernel.inner]))
+            kernel = kernel._replace(inner=tuple([with_own_copies(one, tensors, orders) for one in kernel.inner]))
         root = kernel.root
         for place, value in enumerate(root.operands if root.kind.name == _PRODUCT else ()):
             maker = makers.get(value)
             if maker is None or len(tensors[value].shape or ()) <= _FREE_RANK or not _is_behind_transpose(maker):
+                continue
+            if value in orders and is_matrix(root, place, orders[value]):
                 continue
             summed = _summed(root, place)
             if first.setdefault(value, summed) == summed:
@@ -43,6 +49,8 @@ def with_own_copies(block: Kernels, tensors: list[CostTensor]) -> Kernels:
             if (value, summed) not in copies:
                 copies[value, summed] = len(tensors)
                 tensors.append(tensors[value])
+                if value in orders:
+                    orders[copies[value, summed]] = orders[value]
                 found.append(_copy(maker, value, copies[value, summed]))
             kernel = _reading(kernel, value, copies[value, summed])
         found.append(kernel)

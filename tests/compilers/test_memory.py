@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.sharding import PartitionSpec
 
 import pyshardy
 from pyshardy.compilers.ask import ask
@@ -100,6 +103,38 @@ CONVOLUTIONS = f"""
 def test_nothing_is_written_where_the_result_of_a_convolution_was_on_gpus() -> None:
     """Its kernel returns a workspace too, and XLA writes over no part of several results."""
     assert_near(temporaries(CONVOLUTIONS, GPU))
+
+
+def grouped(is_masked: bool, heads: int) -> str:
+    """The gradient of a scan over layers of attention of grouped heads, rematerialized, of 2**24 scores per device."""
+    length, width, groups, size = 1024, 128, 16 // heads, 64
+
+    def layer(x: jax.Array, w: tuple[jax.Array, ...]) -> jax.Array:
+        q, k, v = jnp.einsum("btw,wghd->btghd", x, w[0]), *(jnp.einsum("btw,wgd->btgd", x, one) for one in w[1:3])
+        scores = jnp.einsum("btghd,bsgd->bghts", q, k).astype(jnp.float32)
+        if is_masked:
+            at = jnp.arange(length)
+            scores = jnp.where(at[:, None] >= at, scores, -1e9)
+        weights = jax.nn.softmax(scores, -1).astype(x.dtype)
+        return x + jnp.einsum("bghts,bsgd,ghdw->btw", weights, v, w[3])
+
+    def loss(w: tuple[jax.Array, ...], x: jax.Array) -> jax.Array:
+        x, _ = jax.lax.scan(lambda x, w: (jax.checkpoint(layer)(x, w), None), x, w)
+        return jnp.sum(x.astype(jnp.float32) ** 2)
+
+    key = (2, width, groups, size)
+    shapes = (2, width, groups, heads, size), key, key, (2, groups, heads, size, width)
+    weights = tuple(jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in shapes)
+    given = weights, jax.ShapeDtypeStruct((8, length, width), jnp.bfloat16)
+    splits = ((PartitionSpec(),) * 4, PartitionSpec("data"))
+    return pyshardy.load(jax.grad(loss), *given, mesh={"data": 8}, in_shardings=splits, platform="cuda").text()
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+@pytest.mark.parametrize("is_masked", [False, True])
+def test_gradients_of_grouped_heads_are_copied_in_f32_on_gpus(is_masked: bool, heads: int) -> None:
+    """The mask of a scan is two arrays through its loop: which scores stay, and in f32 the number for the others."""
+    assert_near(temporaries(grouped(is_masked, heads), GPU))
 
 
 def test_the_comparison_can_fail() -> None:

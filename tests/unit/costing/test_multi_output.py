@@ -123,3 +123,24 @@ def test_probabilities_are_computed_again_where_that_moves_less(scale: int) -> N
     last = kernels[-1]
     assert 0 in last.reads and "exponential" in str([op.kind.name for op in last.ops])
     assert sum(sizes[value] == rows * columns * 4 for kernel in kernels for value in kernel.writes) <= 2
+
+
+def beside(read: str) -> list[list[str]]:
+    """Kernels of two ops on one array: a product needs the first, and the second needs a product."""
+    kind = "tensor<64x64xf32>"
+    kernels, _ = merged(f"""func.func @main(%x: {kind}, %y: {kind}) -> ({kind}, {kind}, {kind}) {{
+      %a = stablehlo.tanh %x : {kind}
+      %p = stablehlo.dot_general %a, %y, contracting_dims = [1] x [0] : ({kind}, {kind}) -> {kind}
+      %q = stablehlo.dot_general %y, %y, contracting_dims = [1] x [0] : ({kind}, {kind}) -> {kind}
+      %b = stablehlo.multiply %x, {read} : {kind}
+      return %p, %q, %b : {kind}, {kind}, {kind}
+    }}""")
+    return [[op.kind.name.partition(".")[2] for op in kernel.ops] for kernel in kernels]
+
+
+def test_what_needs_the_first_of_two_kernels_runs_after_both() -> None:
+    assert beside("%q") == [["dot_general"], ["tanh", "multiply"], ["dot_general"]]
+
+
+def test_a_kernel_is_not_merged_with_what_it_needs_through_others() -> None:
+    assert beside("%p") == [["tanh"], ["dot_general"], ["dot_general"], ["multiply"]]
