@@ -45,7 +45,7 @@ def test_what_public_signatures_mention_is_exported() -> None:
     keywords = {"PropagateKeywords", "PartitionKeywords"}
     parts_of_an_estimate = {"CollectiveCost", "CustomCallCost", "KnownError", "Launches", "Measured", "Network", "Peak"}
     parts_of_a_difference = {"Change", "EditState", "Reach", "Communication", "Total"}
-    parts_of_a_difference |= {"ConstraintChange", "FigureChange", "SpecChange"}
+    parts_of_a_difference |= {"ConstraintChange", "FigureChange", "InputSpecChange"}
     parts_of_a_lock = {"LockChange", "LockedCollective", "LockedConstraint", "LockedMemory", "LockedMesh"}
     parts_of_a_lock |= {"LockedReplication", "LockedTensor", "LockedTypes"}
     parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}

@@ -25,7 +25,7 @@ from pyshardy.searching.autopartition.registry import Partitioner, partitioner_i
 from pyshardy.searching.planning.meshes import meshes_of, richest_first
 from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.searching.planning.search import Search
-from pyshardy.searching.planning.ways import Way, best_of
+from pyshardy.searching.planning.ways import TriedWay, best_of
 
 
 def search(
@@ -190,12 +190,14 @@ def _forbidden(forbid: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str
     return {name: (axes,) if isinstance(axes, str) else tuple(axes) for name, axes in forbid.items()}
 
 
-def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]) -> list[Way]:
+def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]) -> list[TriedWay]:
     """The program over every mesh of so many devices."""
     if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
     return [
-        Way(f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes), order=order)
+        TriedWay(
+            f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes), order=order
+        )
         for axes, order in ((axes, richest_first(axes)) for axes in meshes_of(devices, hardware))
     ]
 
@@ -206,7 +208,7 @@ def _trained(
     remat: Sequence[str],
     microbatches: Sequence[int],
     load: Callable[[], Module],
-) -> list[Way]:
+) -> list[TriedWay]:
     """The program trained in every way that is allowed; as it is written comes first."""
     from pyshardy.frontend.jax_training import Training, trained
 
@@ -228,4 +230,4 @@ def _trained(
         return found[training].how(training)
 
     ways = dict.fromkeys(Training(*one) for one in product((1, *microbatches), ("", *remat)))
-    return [Way(str(one), partial(load_trained, one), partial(how, one)) for one in ways]
+    return [TriedWay(str(one), partial(load_trained, one), partial(how, one)) for one in ways]

@@ -31,7 +31,7 @@ _FIGURE_COLUMNS = (Column(""), *(Column(one, is_number=True) for one in ("before
 
 
 @dataclass(frozen=True, slots=True)
-class SpecChange:
+class InputSpecChange:
     """Inputs that two plans shard otherwise.
 
     Attributes:
@@ -94,7 +94,7 @@ class PlanDifference:
         conditions: What the plans were made for, before and after, where that differs: mesh, hardware, limit.
     """
 
-    inputs: tuple[SpecChange, ...]
+    inputs: tuple[InputSpecChange, ...]
     constraints: tuple[ConstraintChange, ...]
     figures: tuple[FigureChange, ...]
     conditions: tuple[str, ...] = ()
@@ -150,7 +150,7 @@ def _conditions(found: PlanSummary) -> tuple[str, str, str]:
     return mesh, found.hardware, format_bytes(round(found.limit))
 
 
-def _inputs(before: PlanSummary, after: PlanSummary) -> Iterable[SpecChange]:
+def _inputs(before: PlanSummary, after: PlanSummary) -> Iterable[InputSpecChange]:
     """The inputs that are sharded otherwise; those that change alike are one row, those of most bytes first."""
     sides = [{one.name: one for one in found.specs if not one.is_output} for found in (before, after)]
     alike: dict[tuple[Dims | None, Dims | None], list[PlanSpec]] = {}
@@ -163,7 +163,7 @@ def _inputs(before: PlanSummary, after: PlanSummary) -> Iterable[SpecChange]:
     for (first, second), specs in alike.items():
         count = sum(spec.count for spec in specs)
         names = tuple(spec.name for spec in specs)
-        yield SpecChange(names, count, specs[0].shape, specs[0].element, first, second)
+        yield InputSpecChange(names, count, specs[0].shape, specs[0].element, first, second)
 
 
 def _constraints(before: PlanSummary, after: PlanSummary) -> Iterable[ConstraintChange]:
@@ -197,7 +197,7 @@ def _figures(figures: Iterable[FigureChange]) -> Table:
     return Table("estimated cost", _FIGURE_COLUMNS, rows)
 
 
-def _changed_inputs(changes: Iterable[SpecChange]) -> Table:
+def _changed_inputs(changes: Iterable[InputSpecChange]) -> Table:
     rows = []
     for one in changes:
         more = len(one.names) - 1

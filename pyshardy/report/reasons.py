@@ -11,7 +11,7 @@ _MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class CollectiveChange:
+class RuleCollective:
     """Collectives that a rule makes, or spares if the numbers are negative, beside the same arrays kept whole.
 
     Attributes:
@@ -30,7 +30,7 @@ class CollectiveChange:
     def text(self) -> str:
         """In words.
 
-        >>> CollectiveChange("all_gather", "data", -3, -2048).text
+        >>> RuleCollective("all_gather", "data", -3, -2048).text
         '3 all_gather over data (2.0 KiB)'
         """
         number = str(abs(self.count)) if self.count else "larger"
@@ -62,7 +62,7 @@ class PlanReason:
     bytes: float
     instead: str = ""
     is_exact: bool = True
-    collectives: tuple[CollectiveChange, ...] = ()
+    collectives: tuple[RuleCollective, ...] = ()
     communication_seconds: float = 0.0
 
     @property

@@ -85,6 +85,8 @@ class Graph:
         self._prefer_parts()
         for place, tied in ties.items():
             pair = problem.outputs[place].value
+            if pair < 0:  # of a layer that is left out
+                continue
             returned = next(one.returned for one in self.program.main_results if one.result == pair)
             self._need(returned, self.values[problem.inputs[tied].value], 1)
         self._find_live(ops)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
-from pyshardy.report.reasons import CollectiveChange, PlanReason
+from pyshardy.report.reasons import PlanReason, RuleCollective
 from pyshardy.report.rules import NamedSpec, rules_of, without_end
 from pyshardy.searching.autopartition.moves import put, put_all, take
 from pyshardy.searching.autopartition.pricing import Quick
@@ -152,7 +152,7 @@ class _Asker:
                 found[one] = quick
         return found
 
-    def reason(self, rule: RuleGroups, changes: tuple[CollectiveChange, ...]) -> PlanReason:
+    def reason(self, rule: RuleGroups, changes: tuple[RuleCollective, ...]) -> PlanReason:
         """The reason of one rule: by careful estimates, or by quick ones where there was no time for these."""
         known, new = self._others(rule)
         priced, own = self.careful(known), self.own
@@ -176,7 +176,7 @@ class _Asker:
         sending = instead.communication_seconds - own.communication_seconds
         return PlanReason(decision, seconds, bytes, specs, is_exact, changes, sending)
 
-    def changes(self, rule: RuleGroups) -> tuple[CollectiveChange, ...]:
+    def changes(self, rule: RuleGroups) -> tuple[RuleCollective, ...]:
         """The collectives that a rule makes and spares, beside the same arrays kept whole."""
         whole = self.plan.assignment
         for axis, _ in self.state.space.axes:
@@ -187,12 +187,12 @@ class _Asker:
         return () if counts is None or others is None else tuple(_differences(counts, others))
 
 
-def _differences(counts: CollectiveCounts, others: CollectiveCounts) -> Iterator[CollectiveChange]:
+def _differences(counts: CollectiveCounts, others: CollectiveCounts) -> Iterator[RuleCollective]:
     """What there is more or less of than elsewhere, the most bytes first."""
     found = []
     for kind, axes in sorted({*counts, *others}):
         count, bytes = counts.get((kind, axes), (0, 0))
         less, fewer = others.get((kind, axes), (0, 0))
         if count != less or bytes != fewer:
-            found.append(CollectiveChange(kind, axes, count - less, bytes - fewer))
+            found.append(RuleCollective(kind, axes, count - less, bytes - fewer))
     yield from sorted(found, key=lambda one: (-abs(one.bytes), one.kind, one.axes))

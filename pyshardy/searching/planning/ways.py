@@ -24,7 +24,7 @@ _EQUAL = 0.01
 
 
 @dataclass(frozen=True)
-class Way:
+class TriedWay:
     """A version of a program.
 
     Attributes:
@@ -40,7 +40,9 @@ class Way:
     order: tuple[int, ...] = ()
 
 
-def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callable[[str], None], needed: str) -> Plan:
+def best_of(
+    ways: Sequence[TriedWay], options: SearchOptions, keep: Keep, say: Callable[[str], None], needed: str
+) -> Plan:
     """The best plan of several versions of a program: tactics are tried on each, the best two are searched.
 
     Args:
@@ -83,14 +85,14 @@ def best_of(ways: Sequence[Way], options: SearchOptions, keep: Keep, say: Callab
     return replace(plan, summary=replace(plan.summary, way=way.name, ways=table, notes=notes))
 
 
-def _ordered(ways: list[Way], rows: Mapping[str, PlanRow], objective: Objective) -> list[Way]:
+def _ordered(ways: list[TriedWay], rows: Mapping[str, PlanRow], objective: Objective) -> list[TriedWay]:
     """Ways by their estimates, the best first; those about as good as the best one by their own order."""
     ways = sorted(ways, key=lambda way: objective.rank(rows[way.name]))
     equal = [way for way in ways if not objective.is_better(rows[ways[0].name], rows[way.name], _EQUAL)]
     return sorted(equal, key=lambda way: way.order) + [way for way in ways if way not in equal]
 
 
-def _looked_at(way: Way, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
+def _looked_at(way: TriedWay, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
     """The estimate of the best tactic; None if none propagates."""
     quick = Search(way.load(), options, keep, say).look()
     if quick is None:

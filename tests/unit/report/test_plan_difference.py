@@ -14,7 +14,7 @@ from pyshardy.core.axes import Dims
 from pyshardy.errors import UsageError
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.plan import CompiledRow, PlanRow, PlanSpec, PlanSummary
-from pyshardy.report.plan_difference import ConstraintChange, FigureChange, SpecChange, plan_difference
+from pyshardy.report.plan_difference import ConstraintChange, FigureChange, InputSpecChange, plan_difference
 from pyshardy.results.plan import Plan
 
 WHOLE: Dims = ((), ())
@@ -42,8 +42,8 @@ def test_inputs_that_change_alike_are_one_row() -> None:
     after = plan(spec("w1", SPLIT), spec("w2", SPLIT, 3), spec("x", SPLIT), spec("new", SPLIT), seconds=2.0)
     found = plan_difference(BEFORE, after)
     assert found.inputs == (
-        SpecChange(("w1", "w2"), 2, (8, 4), "f32", WHOLE, SPLIT),
-        SpecChange(("new",), 1, (8, 4), "f32", None, SPLIT),
+        InputSpecChange(("w1", "w2"), 2, (8, 4), "f32", WHOLE, SPLIT),
+        InputSpecChange(("new",), 1, (8, 4), "f32", None, SPLIT),
     )
     assert found.constraints == (ConstraintChange("net.py:3", "`h` of `f`", SPLIT, None),)
     assert found.figures[0] == FigureChange("step", 1.0, 2.0) and found.differs

@@ -11,7 +11,7 @@ import pytest
 import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.report.reasons import CollectiveChange, PlanReason
+from pyshardy.report.reasons import PlanReason, RuleCollective
 from pyshardy.searching.autopartition.moves import take
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import Answer
@@ -108,7 +108,7 @@ def test_a_plan_that_is_made_worse_has_a_better_neighbour(search: Search, plan: 
 
 
 def test_sentences() -> None:
-    made, spared = CollectiveChange("all_gather", "data", 2, 2048), CollectiveChange("all_reduce", "model", 0, -1024)
+    made, spared = RuleCollective("all_gather", "data", 2, 2048), RuleCollective("all_reduce", "model", 0, -1024)
     reason = PlanReason("P('data') for *['w']", 0.001, 2048.0, "P()", True, (made, spared))
     assert reason.sentences == [
         "P('data') for *['w']: with P() 1.0 ms longer, 2.0 KiB more",
