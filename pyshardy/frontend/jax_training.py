@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
-from unittest.mock import patch
 
 import jax
 import jax.numpy as jnp
@@ -105,7 +105,7 @@ def _policy(name: str) -> Any:
 
 @contextmanager
 def trained(training: Training, before: Applied | None = None) -> Iterator[Applied]:
-    """Trace functions in another way to train inside of a `with` block.
+    """Trace functions in another way to train inside of a `with` block, in one thread at a time.
 
     JAX forgets the functions that it traced, as it would not trace them again.
 
@@ -116,46 +116,22 @@ def trained(training: Training, before: Applied | None = None) -> Iterator[Appli
     Raises:
         UsageError: The batch cannot be split, or there is nothing to rematerialize.
     """
-    found = Applied()
-    scan, checkpoint = jax.lax.scan, jax.checkpoint
-    scans = training.remat if before is not None and not before.checkpoints else ""
-
-    def new_scan(f: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        found.scans += 1
-        return scan(_checkpointed(checkpoint, f, scans) if scans else f, *arguments, **keywords)
-
-    def new_checkpoint(fun: Any = None, **keywords: Any) -> Any:
-        if fun is None:
-            return functools.partial(new_checkpoint, **keywords)
-        found.checkpoints += 1
-        if not training.remat:
-            return checkpoint(fun, **keywords)
-        keywords.pop("policy", None)
-        return _checkpointed(checkpoint, fun, training.remat, **keywords)
-
-    def of(gradient: Callable[..., Any], with_value: bool) -> Callable[..., Any]:
-        def new_gradient(fun: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-            found.gradients += 1
-            if training.microbatches == 1:
-                return gradient(fun, *arguments, **keywords)
-            return _accumulated(gradient, scan, with_value, fun, arguments, keywords, training.microbatches, found)
-
-        return new_gradient
-
+    tracing = _Tracing(training, bool(before and before.checkpoints))
     with ExitStack() as stack:
         jax.clear_caches()
         stack.callback(jax.clear_caches)
         for place, name, new in (
-            (jax.lax, "scan", new_scan),
-            (jax, "checkpoint", new_checkpoint),
-            (jax, "remat", new_checkpoint),
-            (jax, "grad", of(jax.grad, False)),
-            (jax, "value_and_grad", of(jax.value_and_grad, True)),
+            (jax.lax, "scan", tracing.scan),
+            (jax, "checkpoint", tracing.checkpoint),
+            (jax, "remat", tracing.checkpoint),
+            (jax, "grad", partial(tracing.gradient, jax.grad)),
+            (jax, "value_and_grad", partial(tracing.gradient, jax.value_and_grad)),
         ):
-            stack.enter_context(patch.object(place, name, new))
-        yield found
+            stack.callback(setattr, place, name, getattr(place, name))
+            setattr(place, name, new)
+        yield tracing.found
     if before is not None:
-        _check(training, found)
+        _check(training, tracing.found)
 
 
 def _check(training: Training, found: Applied) -> None:
@@ -169,67 +145,92 @@ def _check(training: Training, found: Applied) -> None:
         raise UsageError(_DOING, got="remat for a function without either", needed=needed, hint=hint)
 
 
-def _checkpointed(checkpoint: Callable[..., Any], fun: Callable[..., Any], policy: str, **keywords: Any) -> Any:
-    """A function whose results between are kept by a policy; itself if everything is kept."""
-    return fun if policy == _NOTHING else checkpoint(fun, policy=_policy(policy), **keywords)
+class _Tracing:
+    """The functions that stand for those of JAX while a function is traced.
 
+    Args:
+        training: The way to train.
+        has_checkpoints: Whether the function calls `jax.checkpoint`; if not, bodies of scans are checkpointed.
+    """
 
-def _accumulated(
-    gradient: Callable[..., Any],
-    scan: Callable[..., Any],
-    with_value: bool,
-    fun: Callable[..., Any],
-    options: Sequence[Any],
-    keywords: dict[str, Any],
-    parts: int,
-    found: Applied,
-) -> Callable[..., Any]:
-    """The mean of the gradients of the parts of a batch, as `gradient(fun, ...)` gives that of the whole."""
-    one = gradient(fun, *options, **keywords)
-    argnums = options[0] if options else keywords.get("argnums", 0)
-    has_aux = bool(options[1] if len(options) > 1 else keywords.get("has_aux", False))
-    inner = {argnums} if isinstance(argnums, int) else set(argnums)
+    def __init__(self, training: Training, has_checkpoints: bool) -> None:
+        self.training, self.has_checkpoints, self.found = training, has_checkpoints, Applied()
+        self._scan, self._checkpoint, self._value_and_grad = jax.lax.scan, jax.checkpoint, jax.value_and_grad
 
-    @functools.wraps(fun)
-    def mean(*arguments: Any, **named: Any) -> Any:
-        held = tuple(argument for place, argument in enumerate(arguments) if place in inner)
+    def scan(self, f: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        self.found.scans += 1
+        body = f if self.has_checkpoints or not self.training.remat else self._remembering(f)
+        return self._scan(body, *arguments, **keywords)
+
+    def checkpoint(self, fun: Any = None, **keywords: Any) -> Any:
+        if fun is None:
+            return partial(self.checkpoint, **keywords)
+        self.found.checkpoints += 1
+        if not self.training.remat:
+            return self._checkpoint(fun, **keywords)
+        keywords.pop("policy", None)
+        return self._remembering(fun, **keywords)
+
+    def _remembering(self, fun: Callable[..., Any], **keywords: Any) -> Any:
+        """A function whose results between are kept by the policy; itself if everything is kept."""
+        name = self.training.remat
+        return fun if name == _NOTHING else self._checkpoint(fun, policy=_policy(name), **keywords)
+
+    def gradient(
+        self, of: Callable[..., Any], fun: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **keywords: Any
+    ) -> Any:
+        self.found.gradients += 1
+        one = of(fun, argnums, has_aux, **keywords)
+        if self.training.microbatches == 1:
+            return one
+        inner = {argnums} if isinstance(argnums, int) else set(argnums)
+
+        @functools.wraps(fun)
+        def mean(*arguments: Any, **named: Any) -> Any:
+            call, pieces = self._split(one, inner, arguments, named)
+            first = [jax.eval_shape(lambda leaf: leaf[0], piece) for piece in pieces]
+            traced, result = jax.make_jaxpr(call, return_shape=True)(first)  # once, which is all that flax.nnx allows
+            if has_aux:
+                self._check_auxiliary(result[0][1] if of is self._value_and_grad else result[1])
+            return self._mean(jaxpr_as_fun(traced), pieces, result)
+
+        return mean
+
+    def _split(
+        self, one: Callable[..., Any], inner: Collection[int], arguments: Sequence[Any], named: dict[str, Any]
+    ) -> tuple[Callable[[Sequence[Any]], Any], list[Any]]:
+        """A gradient as a function of a part of the batch, and the parts; those of one array are stacked."""
+        parts, held = self.training.microbatches, [one for place, one in enumerate(arguments) if place in inner]
         given = (tuple(None if place in inner else one for place, one in enumerate(arguments)), named)
         leaves, tree = jax.tree.flatten(given)
-        size = found.batch = _batch_size(leaves, parts)
+        size = self.found.batch = _batch_size(leaves, parts)
         is_split = [_rows(leaf) == size for leaf in leaves]
 
         def call(pieces: Sequence[Any]) -> Any:
-            rest = iter(pieces)
+            rest, inside = iter(pieces), iter(held)
             whole = [next(rest) if split else leaf for leaf, split in zip(leaves, is_split)]
             others, by_name = jax.tree.unflatten(tree, whole)
-            inside = iter(held)
             return one(*[next(inside) if place in inner else other for place, other in enumerate(others)], **by_name)
 
-        stacked = [_parts(leaf, parts) for leaf, split in zip(leaves, is_split) if split]
-        first = [jax.eval_shape(lambda leaf: leaf[0], leaf) for leaf in stacked]
-        traced, result = jax.make_jaxpr(call, return_shape=True)(first)  # once, which is all that flax.nnx allows
-        shapes, result_tree = jax.tree.flatten(result)
-        if has_aux and any(_rows(leaf) == size // parts for leaf in jax.tree.leaves(_auxiliary(result, with_value))):
+        return call, [_parts(leaf, parts) for leaf, split in zip(leaves, is_split) if split]
+
+    def _check_auxiliary(self, auxiliary: Any) -> None:
+        rows = self.found.batch // self.training.microbatches
+        if any(_rows(leaf) == rows for leaf in jax.tree.leaves(auxiliary)):
             needed = "a loss whose results do not depend on the size of the batch"
             raise UsageError(_DOING, got="microbatches for a loss that also returns rows of the batch", needed=needed)
 
-        def add(total: Any, pieces: Sequence[Any]) -> tuple[Any, None]:
-            return [_sum(*pair) for pair in zip(total, jaxpr_as_fun(traced)(*pieces))], None
+    def _mean(self, compute: Callable[..., Any], pieces: Sequence[Any], result: Any) -> Any:
+        """The mean of what a function computes of the parts; what is no number with a fraction is that of the last."""
+        shapes, tree = jax.tree.flatten(result)
 
-        total, _ = scan(add, [jnp.zeros(leaf.shape, leaf.dtype) for leaf in shapes], stacked)
-        means = [(leaf / parts).astype(leaf.dtype) if _is_number(leaf) else leaf for leaf in total]
-        return jax.tree.unflatten(result_tree, means)
+        def add(total: Any, piece: Sequence[Any]) -> tuple[Any, None]:
+            return [old + new if _is_number(old) else new for old, new in zip(total, compute(*piece))], None
 
-    return mean
-
-
-def _auxiliary(result: Any, with_value: bool) -> Any:
-    """What a loss returns besides its value."""
-    return result[0][1] if with_value else result[1]
-
-
-def _sum(total: Any, new: Any) -> Any:
-    return total + new if _is_number(total) else new
+        total, _ = self._scan(add, [jnp.zeros(leaf.shape, leaf.dtype) for leaf in shapes], list(pieces))
+        count = self.training.microbatches
+        means = [(leaf / count).astype(leaf.dtype) if _is_number(leaf) else leaf for leaf in total]
+        return jax.tree.unflatten(tree, means)
 
 
 def _is_number(leaf: Any) -> bool:

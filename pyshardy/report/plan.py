@@ -261,6 +261,17 @@ def _titled(title: str) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", header_style="bold", show_edge=False)
 
 
+def _of_figures(title: str, has_names: bool = True) -> Table:
+    """A table for rows of `_figures`, with their names or without."""
+    table = _titled(title)
+    if has_names:
+        table.add_column("", overflow="fold")
+    for name in ("step", "vs. plan", "peak"):
+        table.add_column(name, justify="right")
+    table.add_column("fits")
+    return table
+
+
 def _rules(found: PlanSummary) -> Table:
     table = _titled("rules: the first that fits the name of an input decides, * stands for any text")
     table.add_column("inputs", overflow="fold")
@@ -296,11 +307,7 @@ def _constraints(found: PlanSummary) -> Table:
 
 
 def _compiled(found: PlanSummary) -> Table:
-    table = _titled(f"estimated cost of the programs that {found.compiler} makes")
-    table.add_column("", overflow="fold")
-    for name in ("step", "vs. plan", "peak"):
-        table.add_column(name, justify="right")
-    table.add_column("fits")
+    table = _of_figures(f"estimated cost of the programs that {found.compiler} makes")
     table.add_column("sends", justify="right")
     table.add_column("estimated", justify="right")
     for row in found.compiled:
@@ -315,12 +322,7 @@ def _words(found: PlanSummary) -> list[Text]:
 
 
 def _costs(found: PlanSummary) -> Table:
-    table = _titled("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
-    table.add_column("", overflow="fold")
-    table.add_column("step", justify="right")
-    table.add_column("vs. plan", justify="right")
-    table.add_column("peak", justify="right")
-    table.add_column("fits")
+    table = _of_figures("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
     table.add_row(*_cells(found.chosen, found), style="bold")
     for row in found.rows[:_MOST_ROWS]:
         table.add_row(*_cells(row, found))
@@ -330,11 +332,7 @@ def _costs(found: PlanSummary) -> Table:
 
 
 def _ways(found: PlanSummary) -> Table:
-    table = _titled(f"the plan is for: {found.way} (~ marks the best tactic of a version that was not searched)")
-    table.add_column("", overflow="fold")
-    for name in ("step", "vs. plan", "peak"):
-        table.add_column(name, justify="right")
-    table.add_column("fits")
+    table = _of_figures(f"the plan is for: {found.way} (~ marks the best tactic of a version that was not searched)")
     for row in found.ways[:_MOST_ROWS]:
         table.add_row(*_cells(row, found), style="bold" if row.name == found.way else "")
     if len(found.ways) > _MOST_ROWS:
@@ -343,11 +341,7 @@ def _ways(found: PlanSummary) -> Table:
 
 
 def _front(found: PlanSummary) -> Table:
-    table = _titled("time against memory")
-    table.add_column("step", justify="right")
-    table.add_column("vs. plan", justify="right")
-    table.add_column("peak", justify="right")
-    table.add_column("fits")
+    table = _of_figures("time against memory", has_names=False)
     for row in found.front[:_MOST_ROWS]:
         table.add_row(*_cells(row, found)[1:])
     return table

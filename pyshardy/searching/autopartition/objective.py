@@ -10,7 +10,7 @@ LEAST_GAIN: Final = 0.005
 """The share by which constraints must make a plan better; fewer lines are easier to read than slightly better ones."""
 _WORTH: Final = 0.01
 """The share of the time that the memory of a whole device is worth: it decides between plans of about equal time."""
-_TIGHT: Final = 0.9
+TIGHT: Final = 0.9
 """The share of the memory from which on a plan may not fit after all, as estimates err."""
 _RISK: Final = 0.05
 """The share of the time that is given to leave the last tenth of the memory free."""
@@ -89,7 +89,7 @@ class Objective:
         if self.goal is Goal.MEMORY:
             return _rounded(one.bytes * float(seconds**_TIME))
         share = one.bytes / self.limit
-        return _rounded(seconds * (1 + _WORTH * share + _RISK * max(0.0, share - _TIGHT) / (1 - _TIGHT)))
+        return _rounded(seconds * (1 + _WORTH * share + _RISK * max(0.0, share - TIGHT) / (1 - TIGHT)))
 
     def score(self, one: Estimated, limit: float | None = None) -> tuple[float, float]:
         """A sort key of estimates, fitting or not: the weight, with a penalty for missing memory; then the memory.

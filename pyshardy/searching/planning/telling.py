@@ -13,8 +13,10 @@ from pyshardy.report.plan import THE_PLAN, PlanRow, PlanSpec, PlanSummary
 from pyshardy.report.reasons import PlanReason
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.advice import advice
+from pyshardy.searching.autopartition.objective import TIGHT
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment
+from pyshardy.searching.planning.compiled import Rival
 from pyshardy.searching.planning.given import spelled_out
 from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
@@ -26,8 +28,6 @@ from pyshardy.searching.planning.settling import best_row
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 
 _FOUND = "the best plan that was found"
-_TIGHT = 0.9
-"""The share of the memory above which a plan may not fit after all."""
 _LITTLE = 0.1
 """How much longer a plan may take that is told because it leaves memory free."""
 
@@ -49,14 +49,7 @@ def plan_of(state: SearchState) -> Plan:
     chosen, assignment = found
     if state.confirmed is not None:
         rival = state.confirmed.plan
-        state.is_given = rival.assignment is None
-        if rival.constrained is None:
-            state.constrained, state.constraints = None, ()
-        elif state.constraining is not None and (
-            state.constrained is None or rival.constrained.answer != state.constrained[1].answer
-        ):
-            state.constrained = rival.row, rival.constrained
-            state.constraints = state.constraining.plan_constraints(rival.constrained)
+        _take_confirmed(state, rival)
         chosen, assignment = rival.row, assignment if rival.assignment is None else rival.assignment
     if state.is_given and state.given_row is not None:
         return _given_plan(state, state.given_row, best_row(state) or chosen)
@@ -65,7 +58,7 @@ def plan_of(state: SearchState) -> Plan:
         chosen, assignment = state.constrained[0], state.constrained[1].answer.assignment
     if not chosen.fits:
         state.notes += advice(state.space, assignment, chosen.bytes, state.options.limit)
-    elif chosen.bytes > _TIGHT * state.options.limit:
+    elif chosen.bytes > TIGHT * state.options.limit:
         state.notes += _roomier(state, chosen)
     specs = (*state.pins, *plan_specs(state.space, assignment, state.inputs, state.outputs))
     constraints = {} if state.constrained is None else state.constrained[1].answer.constraints
@@ -75,15 +68,26 @@ def plan_of(state: SearchState) -> Plan:
     return Plan(_summary(state, chosen, specs, reasons, nearest), state.module, state.options.cost)
 
 
+def _take_confirmed(state: SearchState, rival: Rival) -> None:
+    """Make the plan that the compiler makes best the plan, with its constraints or without."""
+    state.is_given = rival.assignment is None
+    found = rival.constrained
+    if found is None:
+        state.constrained, state.constraints = None, ()
+    elif state.constrained is None or found.answer != state.constrained[1].answer:
+        assert state.constraining is not None
+        state.constrained, state.constraints = (rival.row, found), state.constraining.plan_constraints(found)
+
+
 def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
     """A remark on a plan that takes little longer and leaves memory free, beside one that leaves next to none."""
     limit = state.options.limit
-    rows = [row for row in state.estimates.front([chosen]) if row.bytes <= _TIGHT * limit]
+    rows = [row for row in state.estimates.front([chosen]) if row.bytes <= TIGHT * limit]
     other = min(rows, key=state.objective.rank, default=None)
     if other is not None and other.seconds <= chosen.seconds * (1 + _LITTLE):
         longer = other.seconds / chosen.seconds - 1
         free, whole, needed, wanted = (
-            format_bytes(round(size)) for size in (limit - chosen.bytes, limit, other.bytes, _TIGHT * limit)
+            format_bytes(round(size)) for size in (limit - chosen.bytes, limit, other.bytes, TIGHT * limit)
         )
         yield (
             f"the plan leaves {free} of {whole} free, which is less than estimates may be wrong: one of {needed} takes "
