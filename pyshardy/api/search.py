@@ -173,7 +173,7 @@ def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mappin
     is_function = callable(program) and bool(example_args)
     if is_function:
         return load(program, *example_args, mesh=mesh, **keywords)
-    module = load(program, **keywords)
+    module = load(program, *example_args, **keywords)  # which refuses arguments that nothing takes
     return module if mesh is None else with_mesh(module, core_mesh(mesh))
 
 

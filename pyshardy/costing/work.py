@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import NamedTuple
 
+from pyshardy.costing.flat import BITCAST, KEPT_COPY
 from pyshardy.costing.program import (
     KERNEL_CAUSAL,
     KERNEL_COST,
@@ -81,6 +82,8 @@ _NO_WORK = frozenset(
         *op_names("sdy.", "constant propagation_barrier reshard sharding_constraint data_flow_edge sharding_group"),
         "func.call",
         "func.return",
+        BITCAST,
+        KEPT_COPY,
     ]
 )
 _PHILOX_FLOPS, _THREEFRY_FLOPS = 149 / 4, 45.0

@@ -65,7 +65,7 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
 
     A rule is for all names with the same end: a parameter, its gradient and its optimizer state. An end is as short as
     it can be while all inputs with this end have one sharding; or most of them do, as optimizer state that is sharded
-    further than its parameter, and the others have rules before it.
+    further than its parameter, and the others have rules before it: one for all of an argument, where that says enough.
 
     Args:
         specs: The shardings of inputs, each name once.
@@ -103,12 +103,41 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
             pattern = _REST
         counts[pattern, one.axes] = counts.get((pattern, one.axes), 0) + one.arrays
     last = counts.pop((_REST, ()), 0)
-    found = [PlanRule(pattern, axes, count) for (pattern, axes), count in (*counts.items(), *later.items())]
+    found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
+    rest = [PlanRule(pattern, axes, count) for (pattern, axes), count in later.items()]
+    found = [*_by_starts(found, known), *rest]
     if not all(_decided(found, one) for one in known):  # a pattern with stars in the middle fits other names, too
         found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
         found.sort(key=lambda rule: sum(rule.fits(one.name) for one in known))
         last = 0
     return (*found, PlanRule(_REST, (), last))
+
+
+def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[PlanRule]:
+    """The rules, with one for all inputs of an argument instead of those for single names; it stands behind the others.
+
+    >>> specs = [NamedSpec(f"params['{name}']", (), 1) for name in "ab"] + [NamedSpec("mean['a']", (("x",),), 1)]
+    >>> [rule.pattern for rule in _by_starts([PlanRule(one.name, one.axes, 1) for one in specs], specs)]
+    ["mean['a']", 'params*']
+    """
+    names = {one.name for one in known}
+    single = {rule.pattern: rule for rule in rules if rule.pattern in names}
+    found = [rule for rule in rules if rule.pattern not in names]
+    left = [one for one in known if not any(rule.fits(one.name) for rule in found)]
+    by_start: dict[str, list[NamedSpec]] = {}
+    for one in left:
+        key = _KEY.match(one.name)
+        by_start.setdefault(key.group() if key else one.name, []).append(one)
+    joined = []
+    for start, members in by_start.items():
+        rule = PlanRule(f"{start}*", members[0].axes, sum(one.arrays for one in members))
+        theirs = [one for one in left if rule.fits(one.name)]
+        is_one = len(members) > 1 and theirs == members and all(one.axes == rule.axes for one in members)
+        if is_one and all(one.name in single for one in members):
+            joined.append(rule)
+            for one in members:
+                del single[one.name]
+    return [*found, *single.values(), *joined]
 
 
 def _common(found: Counter[Dims]) -> Dims:

@@ -41,3 +41,8 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 def test_what_makes_no_sense_is_refused(keywords: dict[str, object], needed: str) -> None:
     with pytest.raises(UsageError, match=needed):
         pyshardy.search(PROGRAM, **keywords)
+
+
+def test_arguments_beside_a_program_are_refused() -> None:
+    with pytest.raises(UsageError, match="arguments and shardings only for a function"):
+        pyshardy.search(PROGRAM, "h100")

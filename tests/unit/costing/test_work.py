@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pyshardy
+from pyshardy.costing.flat import BITCAST, KEPT_COPY
 from pyshardy.costing.program import CostKind, CostTensor
 from pyshardy.costing.work import CustomCall, Work, custom_call_of, work_of
 from pyshardy.ir.cost_program import cost_program
@@ -56,6 +57,11 @@ def test_flops_are_those_of_xla(name: str) -> None:
 def test_transcendentals_are_counted_apart() -> None:
     x = CostTensor((4, 8), "f32", 128)
     assert work_of(CostKind("stablehlo.tanh", (x,), (x,))) == Work(transcendentals=32.0)
+
+
+def test_copies_that_xla_adds_have_a_price() -> None:
+    x = CostTensor((4, 8), "f32", 128)
+    assert all(work_of(CostKind(name, (x,), (x,))) == Work() for name in (KEPT_COPY, BITCAST))
 
 
 def test_what_is_not_known_is_said_to_be() -> None:

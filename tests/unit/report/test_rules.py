@@ -80,6 +80,27 @@ def test_state_that_is_sharded_further_is_one_rule_after_its_parameter() -> None
     ]  # fmt: skip
 
 
+def test_all_of_an_argument_are_one_rule_where_its_state_is_sharded_further() -> None:
+    roles = [f"['w{number}']" for number in range(12)]
+    specs = [NamedSpec(f"params{role}", (), 32, (32, number)) for number, role in enumerate(roles)]
+    specs += [
+        NamedSpec(f"{state}{role}", ((), ("model",)), 32, (32, number))
+        for state in ("mean", "square")
+        for number, role in enumerate(roles)
+    ]
+    rules = rules_of([*specs, NamedSpec("x", (("data",),), 1, (8,))])
+    assert [rule.pattern for rule in rules] == ["x", "params*", *(f"*{role}" for role in roles), "*"]
+    assert [rule.count for rule in rules] == [1, 12 * 32, *[64] * 12, 0]
+
+
+def test_another_argument_whose_name_begins_so_keeps_its_rules() -> None:
+    roles = ("['a']", "['b']")
+    specs = [NamedSpec(f"p{role}", (), 1, (number,)) for number, role in enumerate(roles)]
+    states = [NamedSpec(f"{s}{role}", (("x",),), 1, (number,)) for s in "mv" for number, role in enumerate(roles)]
+    rules = rules_of([*specs, *states, NamedSpec("pos", (("y",),), 1, (8,))])
+    assert {rule.pattern for rule in rules} == {"p['a']", "p['b']", "pos", "*['a']", "*['b']", "*"}
+
+
 def test_without_inputs_there_are_no_rules() -> None:
     assert rules_of([]) == ()
 
