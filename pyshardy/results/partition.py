@@ -268,8 +268,7 @@ def _partitioned_by_passes(
             follows = bool(sharded.dumps) and propagation is not None
             dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
             ending = partition_ending(sharded.applied, dumped, follows, has_debug_info(root))
-            meshes, sums = interface.meshes, sharded.completes_sums
-            partition_in_place(before, root, meshes, ending, sums, diagnostics, watch.after_pass)
+            partition_in_place(before, root, interface.meshes, ending, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()

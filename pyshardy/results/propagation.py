@@ -278,8 +278,7 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
     with pause_gc():
         with watch.stage("export"):
             root = sharded.copy_root() if root is None else root
-            if sharded.completes_sums:
-                forget_marks(root)
+            forget_marks(root)
             options = sharded.applied if dumps else replace(sharded.applied, dump_directory="")
             run_on_root(before, root, propagation_ending(options), diagnostics, watch.after_pass)
         module = before.with_root(root)
