@@ -22,7 +22,6 @@ from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.export_steps import (
     Step,
     clean_collectives,
-    clean_reshards,
     closing_steps,
     export_steps,
     last_steps,
@@ -180,7 +179,7 @@ def _reshard_steps(partition: PartitionOptions) -> list[Step]:
         ),
         pass_of("pyshardy-make-partitionable", replicate=partition.replicate_unsupported),
         Dump("after_explicit_reshards"),
-        clean_reshards(),
+        pass_of("canonicalize", enable_patterns="pyshardy-reshard", top_down=False),
         pass_of("pyshardy-gather-before"),
     ]
 
