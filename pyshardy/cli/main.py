@@ -109,9 +109,9 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy.api.partition import partition
     from pyshardy.cli.progress import stage
 
-    propagated = _load_and_propagate(arguments, rest)
+    module = _load(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = partition(propagated, partition_options(arguments))
+        result = partition(module, partition_options(arguments), propagate_options=propagate_options(arguments))
         data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
     write_result(result.module, arguments, to_standard_output=False)
     if arguments.json:

@@ -16,8 +16,8 @@ COMMANDS = {
     "propagate": ("02.after_propagation.mlir",),
     "show": ("02.after_propagation.mlir",),
     "explain": ("02.after_propagation.mlir",),
-    "partition": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
-    "cost": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
+    "partition": ("02.after_propagation.mlir", "04.after_partitioner_passes.mlir"),
+    "cost": ("02.after_propagation.mlir", "04.after_partitioner_passes.mlir"),
     "run": ("02.after_propagation.mlir", "05.after_partitioner_passes.mlir"),
 }
 
