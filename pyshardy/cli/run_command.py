@@ -32,7 +32,7 @@ _RESULTS = 6
 """The versions of the outputs that exist at a time: of all devices, of one device, and of perturbed rounding."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Ran:
     """A program that has run.
 
@@ -89,7 +89,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
         return _Runner(module, inputs, arguments).run(options, partition_options)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Runner:
     """Runs a module by a command line."""
 

@@ -141,7 +141,7 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"writing the report to {arguments.report}", got=reason, needed=needed) from error
 
 
-@dataclass
+@dataclass(slots=True)
 class _Speaker:
     """Writes what is found to standard error, or all of it anew to a file.
 

@@ -21,7 +21,7 @@ _PAIR = 2
 _SPECIAL_FACTORS = ("reduction", "need_replication", "permutation")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ShapeOf:
     """A tensor as a callback gets it.
 

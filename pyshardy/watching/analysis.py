@@ -39,7 +39,7 @@ _TPUS = {
 _MOST_REPLICATIONS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wishes:
     """How programs are analysed.
 
@@ -56,7 +56,7 @@ class Wishes:
     tables: TableOptions = DEFAULTS
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis:
     """The analysis of one program.
 

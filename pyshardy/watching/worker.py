@@ -23,7 +23,7 @@ from pyshardy.errors import ShardyError
 _DOING = "analysing"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Task:
     """A program to analyse.
 

@@ -75,7 +75,7 @@ class Fill(NamedTuple):
     combiner: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Manual:
     """An op that is replaced by a manual computation.
 
