@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
 from pyshardy.compilers.target import Target
 from pyshardy.compilers.worker import BEFORE, DECIDED, PARTITIONED, found
@@ -51,7 +51,7 @@ class Job:
     options: tuple[tuple[str, Any], ...] = ()
 
 
-def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
+def run_job(job: Job, plugin: Plugin, timeout_s: float) -> CompilerAnswer:
     """Compile a program in a process of its own.
 
     Args:
@@ -65,7 +65,7 @@ def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
     return run_jobs([job], plugin, timeout_s)[0]
 
 
-def run_jobs(jobs: Sequence[Job], plugin: Plugin, timeout_s: float) -> list[Answer]:
+def run_jobs(jobs: Sequence[Job], plugin: Plugin, timeout_s: float) -> list[CompilerAnswer]:
     """Compile programs at the same time, each in a process of its own. No process is left, whatever happens.
 
     Args:
@@ -139,7 +139,7 @@ def _wait(child: subprocess.Popen[bytes], left_s: float, timeout_s: float, who: 
         ) from error
 
 
-def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
+def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> CompilerAnswer:
     """The answer in a folder.
 
     Raises:
@@ -161,7 +161,7 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
             hint="--compiler none does without it",
         )
     partitioned, compiled = next(found(dump, *PARTITIONED), None), folder / "compiled.txt"
-    return Answer(
+    return CompilerAnswer(
         target=job.target,
         label=plugin.label,
         given=given.read_bytes(),

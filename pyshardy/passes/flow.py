@@ -20,7 +20,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
 from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.export_steps import (
-    Step,
+    PipelineStep,
     clean_collectives,
     closing_steps,
     export_steps,
@@ -75,7 +75,7 @@ def xla_view_steps() -> list[Pass]:
     return _named(_XLA_VIEW)
 
 
-def import_steps(batching: bool = False) -> list[Step]:
+def import_steps(batching: bool = False) -> list[PipelineStep]:
     """The steps of the import pipeline.
 
     Args:
@@ -96,7 +96,7 @@ def dedup_import_steps() -> list[Pass]:
     return _named(_CONSTRAINTS_AND_GROUPS)
 
 
-def textual_propagation_steps(dedup: bool) -> list[Step]:
+def textual_propagation_steps(dedup: bool) -> list[PipelineStep]:
     """The steps of the propagation pipeline that has a name."""
     propagate = pass_of("sdy-user-priority-propagate", keep_sharding_rules=True)
     finish = _finish_steps(dedup)
@@ -114,11 +114,11 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
         dump_directory: The directory; if empty, that of the options.
     """
     dedup = options.dedup_functions_fully
-    importing: list[Step] = [
+    importing: list[PipelineStep] = [
         *_named(("pyshardy-tell-copies-apart", *_VIEWS[options.view])),
         *import_steps(options.explicit_gather_scatter_batching),
     ]
-    exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
+    exporting: list[PipelineStep] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
     dumped = passes_of([*importing, *_prepare_steps(options)], dump_directory or options.dump_directory, _FIRST_DUMP)
     return (
         Stage("import", tuple(dumped)),
@@ -151,7 +151,7 @@ def partition_ending(
         follows: Whether `propagation_ending` has dumped to the same folder.
         has_debug_info: Whether the program has origins and edges; without shardings, MLIR's verifier refuses them.
     """
-    steps: list[Step] = [
+    steps: list[PipelineStep] = [
         *([] if follows else [Dump("after_propagation")]),
         *([pass_of("sdy-remove-propagation-debug-info")] if has_debug_info else []),
         *_reshard_steps(partition),
@@ -164,7 +164,7 @@ def partition_ending(
     return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
-def _reshard_steps(partition: PartitionOptions) -> list[Step]:
+def _reshard_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps after which every op can run on shards, with reshards between ops that need different shardings."""
     return [
         *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-known-indices")),
@@ -184,7 +184,7 @@ def _reshard_steps(partition: PartitionOptions) -> list[Step]:
     ]
 
 
-def _collective_steps(partition: PartitionOptions) -> list[Step]:
+def _collective_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps that turn reshards, and ops that need elements of other shards, into collectives."""
     return [
         *([pass_of("pyshardy-exchange-shards")] if partition.halo_exchange else []),
@@ -201,7 +201,7 @@ def _collective_steps(partition: PartitionOptions) -> list[Step]:
     ]
 
 
-def _local_steps(partition: PartitionOptions) -> list[Step]:
+def _local_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps from whole tensors to shards."""
     return [
         *_named(("sdy-pad-for-divisibility", "sdy-resolve-single-device-sharding")),
@@ -228,7 +228,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     return [*_flat(sharding_stages(options, partition.dump_directory)), *partition_ending(options, partition)]
 
 
-def passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
+def passes_of(steps: Iterable[PipelineStep], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
     """The passes of the steps. Dumps are numbered from `first_dump`; without a directory there are none."""
     numbers = count(first_dump)
     passes: list[Pass] = []

@@ -87,9 +87,9 @@ class Partition(Result, PerDevice):
     @cached_property
     def bytes_per_device(self) -> int:
         """An estimate of the peak memory of a device: inputs, outputs, and intermediate values."""
-        from pyshardy.runtime.memory import peak_bytes
+        from pyshardy.runtime.memory import peak_bytes_of_program
 
-        return peak_bytes(self.module.root)
+        return peak_bytes_of_program(self.module.root)
 
     @property
     def bytes_on_all_devices(self) -> int:

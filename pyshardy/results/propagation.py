@@ -214,11 +214,11 @@ class Propagation(Result, ResultShardings):
     @cached_property
     def bytes_on_all_devices(self) -> int:
         """The larger of two estimates: the peak of the whole program on one device, and all inputs and outputs."""
-        from pyshardy.runtime.memory import peak_bytes
+        from pyshardy.runtime.memory import peak_bytes_of_program
 
         tensors = [*self.inputs, *self.outputs]
         shards = sum(tensor_bytes(self.interface.local_shape(tensor), tensor.element) for tensor in tensors)
-        return max(peak_bytes(self.module.root), self.device_count * shards)
+        return max(peak_bytes_of_program(self.module.root), self.device_count * shards)
 
     @cached_property
     def per_device(self) -> Partition:

@@ -96,7 +96,7 @@ def _dim(dim: Any) -> str:
     return f"({' '.join(dim)})"
 
 
-def call(callback: Callable[..., Any], spec: OpSpec) -> Any:
+def call_rule(callback: Callable[..., Any], spec: OpSpec) -> Any:
     """The answer of a callback for an op, from lists of tensors as JAX passes them. Its mesh is None.
 
     Raises:

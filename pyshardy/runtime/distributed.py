@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import jax
 
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.runtime.peers import watch
+from pyshardy.runtime.peers import watch_peers
 
 _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
@@ -80,7 +80,7 @@ def initialize_distributed(
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
-    watch(lost_after_s, wait_s)
+    watch_peers(lost_after_s, wait_s)
 
 
 def _check_processes(process_count: int, process_id: int) -> None:

@@ -24,7 +24,7 @@ _DOING = "analysing"
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AnalysisTask:
     """A program to analyse.
 
     Attributes:
@@ -62,7 +62,7 @@ class Worker:
         self._child: subprocess.Popen[str] | None = None
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (open as long as the worker is)
 
-    def ask(self, task: Task) -> dict[str, Any]:
+    def ask(self, task: AnalysisTask) -> dict[str, Any]:
         """The answer on a program: "text", "data", and "inputs", the shape and sharding of every input.
 
         Raises:
@@ -133,11 +133,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints is no answer
     for line in sys.stdin:
-        answers.write(json.dumps(_answer(Task(**json.loads(line)))) + "\n")
+        answers.write(json.dumps(_answer(AnalysisTask(**json.loads(line)))) + "\n")
         answers.flush()
 
 
-def _answer(task: Task) -> dict[str, Any]:
+def _answer(task: AnalysisTask) -> dict[str, Any]:
     from pyshardy.core.files import write_whole
     from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation
