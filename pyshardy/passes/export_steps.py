@@ -20,6 +20,11 @@ PipelineStep = Pass | Dump
 def export_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     """The steps in order."""
     yield from closing_steps(options)
+    yield from steps_after_closing(options)
+
+
+def steps_after_closing(options: ExportOptions) -> Iterator[PipelineStep]:
+    """The steps after those that make shardings final."""
     yield Dump("after_propagation")
     if not options.avoid_export_for_partitioning:
         yield from _partitioner_steps(options)

@@ -25,6 +25,7 @@ from pyshardy.passes.export_steps import (
     closing_steps,
     export_steps,
     last_steps,
+    steps_after_closing,
 )
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.table import pass_of
@@ -39,14 +40,13 @@ _XLA_VIEW = (
     "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
 )  # fmt: skip
 _VIEWS = {View.XLA: _XLA_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
-_APPLY_CONSTRAINTS = "sdy-apply-sharding-constraints"
-_CONSTRAINTS_AND_GROUPS = ("sdy-apply-sharding-constraints", "sdy-sharding-group-import")
-_PREPARE = (
-    "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges", "sdy-apply-sharding-constraints",
-    "sdy-sink-func-data-flow-edges", "sdy-sharding-group-import", "sdy-import-func-calls", "symbol-dce",
-    "sdy-pre-order-funcs",
+_CONSTRAINTS = "sdy-apply-sharding-constraints"
+_GROUPS = "sdy-sharding-group-import"
+_BEFORE_CONSTRAINTS = ("sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges")
+_AFTER_CONSTRAINTS = (
+    "sdy-sink-func-data-flow-edges", _GROUPS, "sdy-import-func-calls", "symbol-dce", "sdy-pre-order-funcs",
 )  # fmt: skip
-_PREPARE_DEDUP = (*_CONSTRAINTS_AND_GROUPS, "sdy-add-func-data-flow-edges", "sdy-pre-order-funcs")
+_AFTER_CONSTRAINTS_DEDUP = (_GROUPS, "sdy-add-func-data-flow-edges", "sdy-pre-order-funcs")
 _FINISH = ("sdy-export-named-computations", "sdy-propagate-to-func-results", "sdy-unflatten-call-graph")
 _FINISH_DEDUP = ("sdy-propagate-to-func-results", "sdy-sink-func-data-flow-edges", "sdy-unflatten-call-graph")
 
@@ -93,14 +93,14 @@ def import_steps(batching: bool = False) -> list[PipelineStep]:
 
 def dedup_import_steps() -> list[Pass]:
     """The end of the import pipeline if all calls of a function share one sharding of its body."""
-    return _named(_CONSTRAINTS_AND_GROUPS)
+    return _named((_CONSTRAINTS, _GROUPS))
 
 
 def textual_propagation_steps(dedup: bool) -> list[PipelineStep]:
     """The steps of the propagation pipeline that has a name."""
     propagate = pass_of("sdy-user-priority-propagate", keep_sharding_rules=True)
     finish = _finish_steps(dedup)
-    return [*import_steps(), *_named(_prepare_names(dedup)), propagate, *finish, *export_steps(_KEEPS_MESHES)]
+    return [*import_steps(), *_prepare_steps(dedup), propagate, *finish, *export_steps(_KEEPS_MESHES)]
 
 
 def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
@@ -119,7 +119,11 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
         *import_steps(options.explicit_gather_scatter_batching),
     ]
     exporting: list[PipelineStep] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
-    dumped = passes_of([*importing, *_prepare_steps(options)], dump_directory or options.dump_directory, _FIRST_DUMP)
+    dumped = passes_of(
+        [*importing, *_prepare_steps(dedup, options.origins, options.edges)],
+        dump_directory or options.dump_directory,
+        _FIRST_DUMP,
+    )
     return (
         Stage("import", tuple(dumped)),
         Stage("propagate", (_propagate_pass(options),)),
@@ -132,8 +136,7 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
 
     With a directory for dumps, they write `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
     """
-    closing = len(list(closing_steps(_KEEPS_MESHES)))
-    steps = [*list(export_steps(_KEEPS_MESHES))[closing:], *_restore_steps(options)]
+    steps = [*steps_after_closing(_KEEPS_MESHES), *_restore_steps(options)]
     return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
 
 
@@ -248,14 +251,10 @@ def _named(names: Iterable[str]) -> list[Pass]:
     return [pass_of(name) for name in names]
 
 
-def _prepare_names(dedup: bool) -> tuple[str, ...]:
-    return _PREPARE_DEDUP if dedup else _PREPARE
-
-
-def _prepare_steps(options: PropagateOptions) -> list[Pass]:
-    passes = _named(_prepare_names(options.dedup_functions_fully))
-    debug = {"debug_sharding_origins": options.origins, "debug_propagation_edge_sharding": options.edges}
-    return [pass_of(one.name, **debug) if one.name == _APPLY_CONSTRAINTS else one for one in passes]
+def _prepare_steps(dedup: bool, origins: bool = False, edges: bool = False) -> list[Pass]:
+    before, after = ((), _AFTER_CONSTRAINTS_DEDUP) if dedup else (_BEFORE_CONSTRAINTS, _AFTER_CONSTRAINTS)
+    apply = pass_of(_CONSTRAINTS, debug_sharding_origins=origins, debug_propagation_edge_sharding=edges)
+    return [*_named(before), apply, *_named(after)]
 
 
 def _finish_steps(dedup: bool) -> list[Pass]:
