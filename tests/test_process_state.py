@@ -128,10 +128,10 @@ def test_no_cache_grows_without_end() -> None:
     unbounded = {name for name in CACHES if cache_of(name).cache_parameters()["maxsize"] is None}
     assert unbounded == {
         "pyshardy.ir.context:_mend_casts",
-        "pyshardy.transforms.local.table:handler_of",
-        "pyshardy.passes.partitioning.pad_for_divisibility:handler_of",
+        "pyshardy.transforms.local.table:local_handler_of",
+        "pyshardy.passes.partitioning.pad_for_divisibility:pad_handler_of",
         "pyshardy.passes.table:pass_class",
-        "pyshardy.rules.traits:load_function",
+        "pyshardy.rules.traits:function_of_trait",
     }
 
 

@@ -44,7 +44,7 @@ def with_compiler(options: PropagateOptions, module: Module) -> PropagateOptions
 
 
 def dump_folder(module: Module, directory: str) -> str:
-    """The directory for dumps from the environment variable, if the options name none."""
+    """The folder for dumps of a program, if somebody asked for dumps and the options name no directory."""
     return "" if directory else new_folder(module)
 
 

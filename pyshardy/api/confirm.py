@@ -10,7 +10,7 @@ from typing import Any
 from pyshardy.api.cost import cost
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.ask import TIMEOUT_S, ask, ask_all
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.mesh import Mesh, largest_mesh
@@ -117,7 +117,7 @@ def _compiled(
 ) -> tuple[_Compiled | None, str | None]:
     """What the compiler makes of a program, or why it does not fit into memory."""
 
-    def version(answer: Answer, layers: tuple[int, ...] = ()) -> ShortenedProgram:
+    def version(answer: CompilerAnswer, layers: tuple[int, ...] = ()) -> ShortenedProgram:
         assert answer.compiled is not None
         text = answer.compiled
         return ShortenedProgram(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))

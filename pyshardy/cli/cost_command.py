@@ -40,18 +40,17 @@ def add_hardware_options(parser: argparse.ArgumentParser) -> None:
 def costs(module: Any, mesh: str | None, arguments: argparse.Namespace, options: Any, propagate_options: Any) -> Any:
     """The estimate for a loaded module, on its mesh or on a mesh of other sizes."""
     from pyshardy.api.cost import cost
-    from pyshardy.api.propagate import propagate
+    from pyshardy.api.partition import partition
     from pyshardy.ir.mesh_sizes import with_mesh_sizes
 
     if mesh:
         module = with_mesh_sizes(module, parse_sizes(mesh, "--mesh"))
     return cost(
-        propagate(module, propagate_options),
+        partition(module, options, propagate_options=propagate_options),
         arguments.hardware,
         networks=parse_networks(arguments.networks),
         shape=parse_shape(arguments.shape),
         collectives=arguments.collectives,
-        options=options,
     )
 
 

@@ -22,8 +22,8 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -86,24 +86,12 @@ def _main(argv: Sequence[str] | None) -> int:
         return 130
 
 
-@contextmanager
-def _dumping_to(directory: str | None) -> Iterator[None]:
-    """Dump everything to a directory; without one, to that of the environment variable."""
-    from pyshardy.results.dumps import DUMP_VARIABLE
+def _dumping_to(directory: str | None) -> AbstractContextManager[None]:
+    if directory is None:
+        return nullcontext()
+    from pyshardy.results.dumps import dumping_to
 
-    before = os.environ.get(DUMP_VARIABLE)
-    if directory is not None:
-        if "\0" in directory:
-            raise UsageError(
-                f"writing dumps to {directory!r}", got="a name that no file can have", needed="a directory"
-            )
-        os.environ[DUMP_VARIABLE] = directory
-    try:
-        yield
-    finally:
-        if directory is not None:
-            os.environ.pop(DUMP_VARIABLE)
-            os.environ.update({} if before is None else {DUMP_VARIABLE: before})
+    return dumping_to(directory)
 
 
 def _propagate(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
@@ -121,9 +109,9 @@ def _partition(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     from pyshardy.api.partition import partition
     from pyshardy.cli.progress import stage
 
-    propagated = _load_and_propagate(arguments, rest)
+    module = _load(arguments, rest)
     with stage("partitioning"), naming(arguments.source):
-        result = partition(propagated, partition_options(arguments))
+        result = partition(module, partition_options(arguments), propagate_options=propagate_options(arguments))
         data = result.to_json(arguments.times)  # whatever may fail comes before anything is written
     write_result(result.module, arguments, to_standard_output=False)
     if arguments.json:

@@ -32,7 +32,7 @@ _RESULTS = 6
 """The versions of the outputs that exist at a time: of all devices, of one device, and of perturbed rounding."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Ran:
     """A program that has run.
 
@@ -89,7 +89,7 @@ def run_file(arguments: argparse.Namespace, rest: Sequence[str], options: Any, p
         return _Runner(module, inputs, arguments).run(options, partition_options)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Runner:
     """Runs a module by a command line."""
 
@@ -115,13 +115,14 @@ class _Runner:
 
     def _check_memory(self, found: Ran) -> None:
         """Refuse a program that does not fit into memory, on all devices and on one."""
-        from pyshardy.runtime.memory import check_memory, peak_bytes, tensors_bytes
+        from pyshardy.runtime.memory import check_memory, peak_bytes_of_program, tensors_bytes
 
         program = found.partition or found.propagation
         needed, what = program.bytes_on_all_devices, f"running a program on {program.device_count} devices"
         if self.arguments.check:
             outputs = tensors_bytes(program.outputs)
-            alone = peak_bytes(self.module.root) + outputs * (1 if self.arguments.tolerance is not None else _RESULTS)
+            copies = 1 if self.arguments.tolerance is not None else _RESULTS
+            alone = peak_bytes_of_program(self.module.root) + outputs * copies
             if alone > needed:
                 needed, what = alone, "comparing a program with one device (--no-check does not)"
         check_memory(what, tensors_bytes(program.inputs) + needed)

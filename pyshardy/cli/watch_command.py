@@ -75,14 +75,14 @@ def watch(arguments: argparse.Namespace) -> int:
     from pyshardy.watching.inside import Request
     from pyshardy.watching.running import command_of, run
     from pyshardy.watching.session import Session
-    from pyshardy.watching.worker import Task
+    from pyshardy.watching.worker import AnalysisTask
 
     command = command_of(arguments.script)
     _check(arguments)
     stop_after = arguments.stop_after or (1 if arguments.dry else 0)
     request = Request("", tuple(arguments.only), arguments.all, stop_after, arguments.devices or 0)
     speaker = _Speaker(arguments, command)
-    task = Task(
+    task = AnalysisTask(
         "",
         "",
         {
@@ -141,7 +141,7 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"writing the report to {arguments.report}", got=reason, needed=needed) from error
 
 
-@dataclass
+@dataclass(slots=True)
 class _Speaker:
     """Writes what is found to standard error, or all of it anew to a file.
 
@@ -190,13 +190,13 @@ class _Speaker:
     def end(self, ending: Ending) -> None:
         """Say what the script did otherwise."""
         from pyshardy.report.printing import Page, plain_text
-        from pyshardy.watching.index import overview
+        from pyshardy.watching.index import table_of_programs
 
         assert self.session is not None
         if not ending.speaks:
             return
         lines = _last_lines(self.session, ending, self.arguments)
-        table = plain_text(Page(overview(self.session.found).lines), self.width)
+        table = plain_text(Page(table_of_programs(self.session.found).lines), self.width)
         self._write(f"{table}\n" * bool(table) + "".join(f"pyshardy: {line}\n" for line in lines), ending)
 
     def _write(self, text: str, ending: Ending | None = None) -> None:

@@ -37,7 +37,7 @@ class Rematerialization:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CompilerAnswer:
     """The answer of a compiler.
 
     Attributes:

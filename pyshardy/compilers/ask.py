@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin, find_plugin
 from pyshardy.compilers.process import Job, run_job, run_jobs
 from pyshardy.compilers.store import keep, kept, key_of
@@ -43,7 +43,7 @@ def ask(
     *,
     to_the_end: bool = False,
     timeout_s: float = TIMEOUT_S,
-) -> Answer:
+) -> CompilerAnswer:
     """What a compiler says of a module; from the cache if it was asked before.
 
     Args:
@@ -65,7 +65,7 @@ def ask(
     return answer
 
 
-def ask_all(modules: Sequence[Module], compiler: str, timeout_s: float = TIMEOUT_S) -> list[Answer]:
+def ask_all(modules: Sequence[Module], compiler: str, timeout_s: float = TIMEOUT_S) -> list[CompilerAnswer]:
     """What a compiler makes of several modules to the end; those that are not in the cache compile at the same time.
 
     Args:
@@ -138,7 +138,7 @@ def _is_inspection(op: Op) -> bool:
     return op.name == "stablehlo.custom_call" and _INSPECTION in str(op.attrs.get("call_target_name"))
 
 
-def given_module(answer: Answer, module: Module) -> Module:
+def given_module(answer: CompilerAnswer, module: Module) -> Module:
     """The module that a compiler passed to Shardy, in the context of the user's module and with its names.
 
     Shardings are still in HLO's notation.
@@ -164,7 +164,7 @@ def _name_as(found: Module, module: Module) -> None:
             set_result_attr(main, index, name, value)
 
 
-def partitioned_module(answer: Answer, module: Module) -> Module:
+def partitioned_module(answer: CompilerAnswer, module: Module) -> Module:
     """The program of one device that a compiler made, in the context of the user's module.
 
     Raises:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -17,18 +15,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
 from pyshardy.compilers.target import Target
 from pyshardy.compilers.worker import BEFORE, DECIDED, PARTITIONED, found
+from pyshardy.core.children import child_environment, end_child, ending_of
 from pyshardy.errors import ShardyError
 
 _DOING = "asking the compiler"
 _WORKER = ("-m", "pyshardy.compilers.worker")
 _LAST_LINES = 3
+"""The number of lines of a log in a message."""
 _FAILED_CHECK = re.compile(r"^F\d{4} [\d:.]+ +\d+ \S+\] (.+)", re.MULTILINE)
 """A fatal line of a compiler's log; the stack follows it."""
-"""The number of lines of a log in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Job:
     options: tuple[tuple[str, Any], ...] = ()
 
 
-def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
+def run_job(job: Job, plugin: Plugin, timeout_s: float) -> CompilerAnswer:
     """Compile a program in a process of its own.
 
     Args:
@@ -66,7 +65,7 @@ def run_job(job: Job, plugin: Plugin, timeout_s: float) -> Answer:
     return run_jobs([job], plugin, timeout_s)[0]
 
 
-def run_jobs(jobs: Sequence[Job], plugin: Plugin, timeout_s: float) -> list[Answer]:
+def run_jobs(jobs: Sequence[Job], plugin: Plugin, timeout_s: float) -> list[CompilerAnswer]:
     """Compile programs at the same time, each in a process of its own. No process is left, whatever happens.
 
     Args:
@@ -115,9 +114,7 @@ def _started(job: Job, plugin: Plugin) -> Iterator[tuple[Path, subprocess.Popen[
         (folder / "program.mlirbc").write_bytes(job.program)
         (folder / "job.json").write_text(json.dumps(_facts(job, plugin)))
         command = [sys.executable, *_WORKER, str(folder)]
-        root = str(Path(__file__).parents[2])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        environment = child_environment()
         with (folder / "log").open("wb") as log:
             child = subprocess.Popen(  # in a group of its own, to end all that it starts
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
@@ -125,9 +122,7 @@ def _started(job: Job, plugin: Plugin) -> Iterator[tuple[Path, subprocess.Popen[
         try:
             yield folder, child
         finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+            end_child(child)
 
 
 def _wait(child: subprocess.Popen[bytes], left_s: float, timeout_s: float, who: str) -> int:
@@ -144,7 +139,7 @@ def _wait(child: subprocess.Popen[bytes], left_s: float, timeout_s: float, who: 
         ) from error
 
 
-def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
+def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> CompilerAnswer:
     """The answer in a folder.
 
     Raises:
@@ -155,7 +150,7 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
     facts = json.loads(answer.read_text()) if answer.is_file() else {}
     error = facts.get("error")
     if not facts:
-        error = f"the process ended with status {status}: {_last(log)}"
+        error = f"a process that {ending_of(status)}: {_last(log)}"
     dump = folder / "dump"
     given, decided = next(found(dump, BEFORE), None), next(found(dump, DECIDED), None)
     if given is None or decided is None or (job.to_the_end and error is not None):
@@ -166,7 +161,7 @@ def _read(folder: Path, job: Job, plugin: Plugin, status: int) -> Answer:
             hint="--compiler none does without it",
         )
     partitioned, compiled = next(found(dump, *PARTITIONED), None), folder / "compiled.txt"
-    return Answer(
+    return CompilerAnswer(
         target=job.target,
         label=plugin.label,
         given=given.read_bytes(),

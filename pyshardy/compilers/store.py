@@ -12,7 +12,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
 from pyshardy.compilers.process import Job
 from pyshardy.compilers.target import Target
@@ -27,7 +27,7 @@ _FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
 _FILES = ("given", "partitioned")
 
 
-_RECENT: dict[str, Answer] = {}
+_RECENT: dict[str, CompilerAnswer] = {}
 """The last answers of this process: one command asks several times."""
 _MOST_RECENT = 8
 
@@ -47,7 +47,7 @@ def key_of(job: Job, plugin: Plugin) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def kept(key: str) -> Answer | None:
+def kept(key: str) -> CompilerAnswer | None:
     """An answer that was kept; None if there is none."""
     if key in _RECENT:
         return _RECENT[key]
@@ -59,14 +59,14 @@ def kept(key: str) -> Answer | None:
         facts = json.loads((path / "answer.json").read_text())
         os.utime(path)
         content = {name: (path / name).read_bytes() if (path / name).is_file() else None for name in _FILES}
-        answer = Answer(**{**facts, **content, "target": Target(**facts["target"])})
+        answer = CompilerAnswer(**{**facts, **content, "target": Target(**facts["target"])})
     except (OSError, ValueError, TypeError, KeyError):  # another process deletes it, or it is not ours
         return None
     _remember(key, answer)
     return answer
 
 
-def keep(key: str, answer: Answer) -> None:
+def keep(key: str, answer: CompilerAnswer) -> None:
     """Keep an answer. A cache that cannot be written is left alone."""
     _remember(key, answer)
     folder = _folder()
@@ -75,7 +75,7 @@ def keep(key: str, answer: Answer) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(dir=folder, prefix="new-"))
-        facts = {**{name: getattr(answer, name) for name in Answer.__slots__}, "target": asdict(answer.target)}
+        facts = {**{name: getattr(answer, name) for name in CompilerAnswer.__slots__}, "target": asdict(answer.target)}
         for name in _FILES:
             content = facts.pop(name)
             if content is not None:
@@ -101,7 +101,7 @@ def forget_answers() -> None:
 register_cache(forget_answers)
 
 
-def _remember(key: str, answer: Answer) -> None:
+def _remember(key: str, answer: CompilerAnswer) -> None:
     _RECENT[key] = answer
     for oldest in list(_RECENT)[: max(0, len(_RECENT) - _MOST_RECENT)]:
         _RECENT.pop(oldest, None)

@@ -9,7 +9,7 @@ from math import prod
 from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 
-NONE = "none"
+NO_COMPILER = "none"
 """The name that asks no compiler."""
 _DOING = "choosing a compiler"
 _EXAMPLES = "tpu:v5e:2x4, cuda:h100:8 or cpu, or none"
@@ -106,7 +106,7 @@ def compiler_name(text: str) -> str:
     >>> compiler_name("cuda:h100:8"), compiler_name("tpu"), compiler_name("none")
     ('cuda:h100:8', 'tpu:v5e', '')
     """
-    if text in ("", NONE):
+    if text in ("", NO_COMPILER):
         return ""
     name = with_chip(text, "")
     _parts(name)

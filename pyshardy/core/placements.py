@@ -18,19 +18,19 @@ from pyshardy.core.sharding_on_mesh import check_sharding
 from pyshardy.errors import InvalidShardingError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Shard:
     """One dimension is split over the axis, as `torch.distributed.tensor.Shard`."""
 
     dim: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Replicate:
     """Every device along the axis holds the same, as `torch.distributed.tensor.Replicate`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Partial:
     """Every device along the axis holds a partial value, as `torch.distributed.tensor.Partial`."""
 

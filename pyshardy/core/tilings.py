@@ -30,7 +30,7 @@ class Digit(NamedTuple):
     size: int
 
 
-class Placed(NamedTuple):
+class PlacedTiling(NamedTuple):
     """A tiling on a mesh.
 
     Attributes:
@@ -106,13 +106,13 @@ class TilingMesh:
         axes = [(f"axis_{index}", size) for index, size in enumerate(sizes)]
         return Mesh(axes, self._order if axes else None)
 
-    def place(self, tiling: HloSharding) -> Placed:
+    def place(self, tiling: HloSharding) -> PlacedTiling:
         """A tiling that was added, as a sharding on `mesh()`."""
         mesh, digits = self.mesh(), self._digits(tiling)
         dims = [DimSharding(_axes(dim, mesh)) for dim in digits.dims]
         unreduced = sort_and_merge(_axes(digits.unreduced, mesh), mesh)
         manual = sort_and_merge(_axes(digits.manual, mesh), mesh)
-        return Placed(TensorSharding(mesh, dims, (), unreduced, tiling.reduction), manual)
+        return PlacedTiling(TensorSharding(mesh, dims, (), unreduced, tiling.reduction), manual)
 
     def _digits(self, tiling: HloSharding) -> _Digits:
         devices = tiling.devices

@@ -24,7 +24,7 @@ from jax.sharding import PartitionSpec as P
 Tree = Any  # a nest of dicts and lists with arrays, shapes or shardings as its leaves
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Config:
     """Sizes of the model, of its input and of the mesh."""
 

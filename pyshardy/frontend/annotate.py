@@ -92,8 +92,6 @@ def named_ports(
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
     found: dict[tuple[str, int], Given] = {}
-    if not isinstance(shardings, Mapping):
-        raise UsageError(_DOING, got=named_type(shardings), needed="shardings by the names of inputs and outputs")
     for name, sharding in shardings.items():
         if not isinstance(name, str):
             raise UsageError(_DOING, got=f"{name!r} as a name", needed="the name of an input or output")

@@ -141,12 +141,12 @@ def load_dump(
         UsageError: There is no such module, or there are several.
         InvalidModuleError: The file is not a valid module.
     """
-    from pyshardy.frontend.from_text import load_file
+    from pyshardy.frontend.from_text import read_file
 
     directory, name = split_source(source)
     dumped = choose(directory, module or name)
     assert dumped.source is not None
-    found = load_file(dumped.source, allow_unregistered_dialects, isolate)
+    found = read_file(dumped.source, allow_unregistered_dialects, isolate)
     if dumped.source.name == _INPUT and dumped.hlo is not None and dumped.hlo.suffix == ".txt":
         return _with_names(found, argument_names(read_bytes(str(dumped.hlo)).decode(errors="replace")))
     return found

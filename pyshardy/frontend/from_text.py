@@ -12,7 +12,7 @@ BYTECODE_MAGIC = b"ML\xefR"
 STANDARD_INPUT = "-"
 
 
-def load_file(path: str | Path, allow_unregistered_dialects: bool = False, isolate: bool = False) -> Module:
+def read_file(path: str | Path, allow_unregistered_dialects: bool = False, isolate: bool = False) -> Module:
     """The module in a file of StableHLO, HLO or `jax.export`; `-` is standard input.
 
     Args:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from pyshardy.core.children import ending_of
 from pyshardy.errors import InvalidModuleError, ShardyError, UnsupportedVersionError
 from pyshardy.ir.diagnostics import Diagnostic, Severity
 from pyshardy.ir.module import Module
@@ -59,7 +60,8 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
     if done.returncode == -signal.SIGXCPU:
         raise _ended(name, f"bytes that take more than {seconds} s to read")
     if done.returncode != 0 or not newline:
-        raise _ended(name, f"bytes on which the reader process {_ending(done.returncode, done.stderr)}")
+        log = done.stderr.decode(errors="replace") if done.returncode >= 0 else ""  # else stacks of MLIR's
+        raise _ended(name, f"bytes on which the reader process {ending_of(done.returncode, log)}")
     try:
         answer: dict[str, Any] = json.loads(head)
         refused = _error(answer) if "error" in answer else None
@@ -71,18 +73,6 @@ def read_isolated(content: bytes, name: str, allow_unregistered_dialects: bool =
     return Module.parse(
         text, name=name, allow_unregistered_dialects=allow_unregistered_dialects, keep_inner_modules=False
     ), source
-
-
-def _ending(status: int, errors: bytes) -> str:
-    """How the child ended, as a phrase."""
-    if status >= 0:
-        lines = errors.decode(errors="replace").split("\n")
-        message = next((line for line in reversed(lines) if line.strip()), "")
-        return f"fails: {message}" if message else "fails without a message"
-    try:
-        return f"ends with {signal.Signals(-status).name}"
-    except ValueError:
-        return f"ends with signal {-status}"
 
 
 def _ended(name: str, got: str) -> InvalidModuleError:

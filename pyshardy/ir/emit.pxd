@@ -7,7 +7,7 @@ from pyshardy.ir.op cimport Op, id
 from pyshardy.ir.value_type cimport ValueType
 from pyshardy.ir.source cimport SourceKind, Source
 
-cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE
+cdef int HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, ABSENT
 
 
 cdef class _Emitter:

@@ -11,9 +11,9 @@ from typing import Any
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.bytecode.locations import has_lost_range
-from pyshardy.ir.bytecode.ops import HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, NONE, OpWriter
+from pyshardy.ir.bytecode.ops import ABSENT, HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, OpWriter
 from pyshardy.ir.bytecode.sections import RESOURCE_OFFSETS
-from pyshardy.ir.bytecode.tables import UNKNOWN, AmbiguousLocationError, Tables
+from pyshardy.ir.bytecode.tables import UNKNOWN, AmbiguousLocationError, BytecodeTables
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
 from pyshardy.ir.op import Op
 from pyshardy.ir.source import OpPlace, Source, SourceKind
@@ -73,12 +73,12 @@ class _Emitter:
     def __init__(self, source: Source, table: AttrTable) -> None:
         self.source = source
         self.table = table
-        self.tables = Tables(source.code)
+        self.tables = BytecodeTables(source.code)
         self.writer = OpWriter()
         self.numbers: dict[Value, int] = {}
         self.size = 0
         self.types = {type: number for number, type in source.types.items()}
-        self.unknown = source.arg_places.get(NONE)
+        self.unknown = source.arg_places.get(ABSENT)
         self.locations = {id(place): number for number, place in source.arg_places.items() if number >= 0}
         self.coded: dict[tuple[Any, ...], SourceKind] = {}
         self.plain: dict[tuple[Any, ...], int] = {}
@@ -202,7 +202,7 @@ class _Emitter:
         number = self.locations.get(id(place))
         if number is not None:
             return number
-        return NONE if place is None or place is self.unknown else self.new_location(value.location)
+        return ABSENT if place is None or place is self.unknown else self.new_location(value.location)
 
     def location(self, op: Op) -> int:
         """The number of the location of an op whose location differs from the one it was read with."""
@@ -246,9 +246,9 @@ class _Emitter:
         name, attrs = op.name, op.attrs
         inherent = {attribute: value for attribute, value in attrs.items() if "." not in attribute}
         properties = self.plain.get(_content(name, inherent))
-        attributes = NONE
+        attributes = ABSENT
         if properties is None:
-            properties = NONE
+            properties = ABSENT
             if attrs:
                 attributes = self.dictionary(name, attrs)
         elif len(attrs) > len(inherent):

@@ -10,7 +10,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.source_values import SourceValue, source_values
-from pyshardy.source.assignments import Assignment, Span, assignments, read_lines
+from pyshardy.source.assignments import SourceAssignment, SourceSpan, assignments, read_lines
 from pyshardy.source.places import format_place
 from pyshardy.source.values import ValueFact, value_text
 
@@ -43,7 +43,7 @@ def named_values(root: Op) -> list[NamedValue]:
     Args:
         root: The module.
     """
-    known: dict[str, Mapping[Span, Assignment] | None] = {}
+    known: dict[str, Mapping[SourceSpan, SourceAssignment] | None] = {}
     found = []
     for value in source_values(root):
         file = value.span.file

@@ -132,7 +132,7 @@ def location_at(place: Any) -> Any:
 _PLACES = (OpPlace, ArgPlace, NeedPlace)
 
 
-def identity_of(place: Any) -> Hashable:
+def location_identity(place: Any) -> Hashable:
     """What tells locations apart, without making them: ops that were read with one location have one identity.
 
     It holds as long as the place, or another with the same location, is alive.

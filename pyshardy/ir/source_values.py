@@ -19,7 +19,7 @@ from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.propagation.origins import CONSTRAINT
-from pyshardy.source.assignments import Span
+from pyshardy.source.assignments import SourceSpan
 from pyshardy.source.places import is_library
 
 _FORWARD, _AGAIN, _BACKWARD = range(3)
@@ -65,7 +65,7 @@ class SourceValue:
         made: All values that a constraint applies to, with recomputed ones and gradients.
     """
 
-    span: Span
+    span: SourceSpan
     function: str
     shape: tuple[int, ...]
     element: str
@@ -80,13 +80,13 @@ class _Place(NamedTuple):
     """
 
     role: int
-    path: tuple[Span, ...]
+    path: tuple[SourceSpan, ...]
     function: str
     is_differentiated: bool
     is_store: bool
 
     @property
-    def leaf(self) -> Span | None:
+    def leaf(self) -> SourceSpan | None:
         return self.path[0] if self.path else None
 
 
@@ -147,8 +147,8 @@ class _Finder:
             if place is None:
                 place = known[location] = _place(location)
             self.places.append(place)
-        self.backward: dict[tuple[Span, ...], list[int]] = {}
-        self.groups: dict[Span, list[int]] = {}
+        self.backward: dict[tuple[SourceSpan, ...], list[int]] = {}
+        self.groups: dict[SourceSpan, list[int]] = {}
         main = main_function(ops[0])
         for number, place in enumerate(self.places):
             if not _is_inside(ops[number], main):  # a function may be called forward and backward
@@ -186,13 +186,13 @@ class _Finder:
             if any(user.leaf != leaf and (role == _AGAIN or user.role == _FORWARD) for user in users):
                 yield value
 
-    def _made(self, value: Value, span: Span | None = None) -> Made:
+    def _made(self, value: Value, span: SourceSpan | None = None) -> Made:
         """A value with its uses outside its own expression."""
         uses = [(self.number[op], operand) for op, operand in value.uses]
         kept = [OperandUse(op, operand) for op, operand in uses if span is None or self.places[op].leaf != span]
         return Made(self.number[_maker(value)], value.index, tuple(sorted(kept)))
 
-    def _gradients(self, span: Span, values: Sequence[Value]) -> list[Value]:
+    def _gradients(self, span: SourceSpan, values: Sequence[Value]) -> list[Value]:
         """The sums of what goes back to values, one of each.
 
         JAX says of an op that goes back, also of such a sum, from which op forward it comes. So a sum comes from a
@@ -209,12 +209,12 @@ class _Finder:
                     found.append(value)
         return found
 
-    def _users(self, value: Value) -> set[tuple[Span, ...]]:
+    def _users(self, value: Value) -> set[tuple[SourceSpan, ...]]:
         """Where the users of a value are that make parts of its gradient; behind sums if it is in sums alone.
 
         The gradient of a sum is that of its parts: no op goes back from it.
         """
-        values, found = [value], set[tuple[Span, ...]]()
+        values, found = [value], set[tuple[SourceSpan, ...]]()
         for _ in range(_MOST_SUMS):
             users = [user for one in values for user in one.users() if not self._place(user).is_store]
             paths = {self._place(user).path for user in users if user.name not in _ENDS}
@@ -229,7 +229,9 @@ class _Finder:
             ]
         return found
 
-    def _goes_on(self, op: Op, users: Collection[tuple[Span, ...]], inside: Collection[tuple[Span, ...]]) -> bool:
+    def _goes_on(
+        self, op: Op, users: Collection[tuple[SourceSpan, ...]], inside: Collection[tuple[SourceSpan, ...]]
+    ) -> bool:
         """Whether an op takes a gradient further back than the users of a value, into the expression that makes it."""
         place = self._place(op)
         if place.role != _BACKWARD and op.name not in _ENDS:
@@ -253,7 +255,7 @@ def _place(location: Any) -> _Place:
     name, _, calls = read_location(location)
     scope = name or ""
     frames = [
-        (Span(*call.place, call.end_line, call.end_column), call.function)
+        (SourceSpan(*call.place, call.end_line, call.end_column), call.function)
         for call in calls
         if call.end_column is not None and not is_library(call.file)
     ]
@@ -263,10 +265,10 @@ def _place(location: Any) -> _Place:
     return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope)
 
 
-def _start(path: Sequence[Span]) -> int:
+def _start(path: Sequence[SourceSpan]) -> int:
     """Where the calls begin that led to an op: before them are those that led to the first use of what JAX has cached.
 
-    >>> first, second, outer = (Span("f.py", line, 0, line, 9) for line in (7, 12, 21))
+    >>> first, second, outer = (SourceSpan("f.py", line, 0, line, 9) for line in (7, 12, 21))
     >>> _start([first, outer, second, outer])
     2
     """
@@ -274,16 +276,16 @@ def _start(path: Sequence[Span]) -> int:
     return others[-1] + 1 if others else 0
 
 
-def first_values(root: Op) -> dict[tuple[Span, tuple[int, ...]], Value]:
+def first_values(root: Op) -> dict[tuple[SourceSpan, tuple[int, ...]], Value]:
     """The first value of each expression and shape."""
     finder = _Finder(ops_in(root))
-    found: dict[tuple[Span, tuple[int, ...]], Value] = {}
+    found: dict[tuple[SourceSpan, tuple[int, ...]], Value] = {}
     for span, members in finder.groups.items():
         for value in [value for number in members for value in finder._leaving(number)]:
             found.setdefault((span, tuple(value.type.shape or ())), value)
     return found
 
 
-def first_shardings(root: Op) -> dict[tuple[Span, tuple[int, ...]], TensorSharding | None]:
+def first_shardings(root: Op) -> dict[tuple[SourceSpan, tuple[int, ...]], TensorSharding | None]:
     """The sharding of the first value of each expression and shape in a propagated program."""
     return {place: get_sharding(value) for place, value in first_values(root).items()}

@@ -13,20 +13,25 @@ from pyshardy.passes.common.save_module import Dump
 from pyshardy.passes.export_options import ExportOptions, PartitionerStage
 from pyshardy.passes.table import pass_of
 
-Step = Pass | Dump
+PipelineStep = Pass | Dump
 """A pass, or a point where the module is written."""
 
 
-def export_steps(options: ExportOptions) -> Iterator[Step]:
+def export_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     """The steps in order."""
     yield from closing_steps(options)
+    yield from steps_after_closing(options)
+
+
+def steps_after_closing(options: ExportOptions) -> Iterator[PipelineStep]:
+    """The steps after those that make shardings final."""
     yield Dump("after_propagation")
     if not options.avoid_export_for_partitioning:
         yield from _partitioner_steps(options)
     yield from last_steps(options)
 
 
-def closing_steps(options: ExportOptions) -> Iterator[Step]:
+def closing_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     """The steps that make shardings final; after them, inputs, outputs and meshes are those of the whole program."""
     yield pass_of("sdy-constant-or-scalar-merger")
     yield pass_of(
@@ -43,7 +48,7 @@ def closing_steps(options: ExportOptions) -> Iterator[Step]:
     yield pass_of("sdy-close-shardings")
 
 
-def last_steps(options: ExportOptions) -> Iterator[Step]:
+def last_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     """The steps that remove the attributes that only propagation and partitioning need."""
     if options.dump_sharding_origins or options.dump_propagation_edges:
         yield pass_of("sdy-remove-propagation-debug-info")
@@ -63,7 +68,7 @@ def clean_collectives() -> Pass:
     return pass_of("canonicalize", enable_patterns="sdy-collective", top_down=False)
 
 
-def _partitioner_steps(options: ExportOptions) -> Iterator[Step]:
+def _partitioner_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     has_stage = options.has_stage
     yield pass_of("sdy-verify-unreduced-axes")
     yield pass_of(
@@ -90,7 +95,7 @@ def _partitioner_steps(options: ExportOptions) -> Iterator[Step]:
     yield Dump("after_partitioner_passes")
 
 
-def _per_instruction_steps(options: ExportOptions) -> Iterator[Step]:
+def _per_instruction_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     yield Dump("before_per_instruction_partitioning")
     yield pass_of(
         "sdy-per-instruction-partitioning",
@@ -103,7 +108,7 @@ def _per_instruction_steps(options: ExportOptions) -> Iterator[Step]:
     yield Dump("after_per_instruction_partitioning")
 
 
-def _stage_steps(options: ExportOptions) -> Iterator[Step]:
+def _stage_steps(options: ExportOptions) -> Iterator[PipelineStep]:
     reaches = options.partitioner_stage.reaches
     counts = {"partition_count": options.partition_count, "replica_count": options.replica_count}
     yield Dump("after_explicit_reshards")

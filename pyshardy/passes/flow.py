@@ -20,12 +20,12 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.common.save_module import Dump, SaveModule
 from pyshardy.passes.export_options import ExportOptions
 from pyshardy.passes.export_steps import (
-    Step,
+    PipelineStep,
     clean_collectives,
-    clean_reshards,
     closing_steps,
     export_steps,
     last_steps,
+    steps_after_closing,
 )
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.passes.table import pass_of
@@ -40,14 +40,13 @@ _XLA_VIEW = (
     "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
 )  # fmt: skip
 _VIEWS = {View.XLA: _XLA_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
-_APPLY_CONSTRAINTS = "sdy-apply-sharding-constraints"
-_CONSTRAINTS_AND_GROUPS = ("sdy-apply-sharding-constraints", "sdy-sharding-group-import")
-_PREPARE = (
-    "sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges", "sdy-apply-sharding-constraints",
-    "sdy-sink-func-data-flow-edges", "sdy-sharding-group-import", "sdy-import-func-calls", "symbol-dce",
-    "sdy-pre-order-funcs",
+_CONSTRAINTS = "sdy-apply-sharding-constraints"
+_GROUPS = "sdy-sharding-group-import"
+_BEFORE_CONSTRAINTS = ("sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges")
+_AFTER_CONSTRAINTS = (
+    "sdy-sink-func-data-flow-edges", _GROUPS, "sdy-import-func-calls", "symbol-dce", "sdy-pre-order-funcs",
 )  # fmt: skip
-_PREPARE_DEDUP = (*_CONSTRAINTS_AND_GROUPS, "sdy-add-func-data-flow-edges", "sdy-pre-order-funcs")
+_AFTER_CONSTRAINTS_DEDUP = (_GROUPS, "sdy-add-func-data-flow-edges", "sdy-pre-order-funcs")
 _FINISH = ("sdy-export-named-computations", "sdy-propagate-to-func-results", "sdy-unflatten-call-graph")
 _FINISH_DEDUP = ("sdy-propagate-to-func-results", "sdy-sink-func-data-flow-edges", "sdy-unflatten-call-graph")
 
@@ -76,7 +75,7 @@ def xla_view_steps() -> list[Pass]:
     return _named(_XLA_VIEW)
 
 
-def import_steps(batching: bool = False) -> list[Step]:
+def import_steps(batching: bool = False) -> list[PipelineStep]:
     """The steps of the import pipeline.
 
     Args:
@@ -94,14 +93,14 @@ def import_steps(batching: bool = False) -> list[Step]:
 
 def dedup_import_steps() -> list[Pass]:
     """The end of the import pipeline if all calls of a function share one sharding of its body."""
-    return _named(_CONSTRAINTS_AND_GROUPS)
+    return _named((_CONSTRAINTS, _GROUPS))
 
 
-def textual_propagation_steps(dedup: bool) -> list[Step]:
+def textual_propagation_steps(dedup: bool) -> list[PipelineStep]:
     """The steps of the propagation pipeline that has a name."""
     propagate = pass_of("sdy-user-priority-propagate", keep_sharding_rules=True)
     finish = _finish_steps(dedup)
-    return [*import_steps(), *_named(_prepare_names(dedup)), propagate, *finish, *export_steps(_KEEPS_MESHES)]
+    return [*import_steps(), *_prepare_steps(dedup), propagate, *finish, *export_steps(_KEEPS_MESHES)]
 
 
 def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
@@ -115,12 +114,16 @@ def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tupl
         dump_directory: The directory; if empty, that of the options.
     """
     dedup = options.dedup_functions_fully
-    importing: list[Step] = [
+    importing: list[PipelineStep] = [
         *_named(("pyshardy-tell-copies-apart", *_VIEWS[options.view])),
         *import_steps(options.explicit_gather_scatter_batching),
     ]
-    exporting: list[Step] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
-    dumped = passes_of([*importing, *_prepare_steps(options)], dump_directory or options.dump_directory, _FIRST_DUMP)
+    exporting: list[PipelineStep] = [*_finish_steps(dedup), *closing_steps(_closing(options))]
+    dumped = passes_of(
+        [*importing, *_prepare_steps(dedup, options.origins, options.edges)],
+        dump_directory or options.dump_directory,
+        _FIRST_DUMP,
+    )
     return (
         Stage("import", tuple(dumped)),
         Stage("propagate", (_propagate_pass(options),)),
@@ -133,8 +136,7 @@ def propagation_ending(options: PropagateOptions) -> list[Pass]:
 
     With a directory for dumps, they write `02.after_propagation.mlir` and `03.after_partitioner_passes.mlir`.
     """
-    closing = len(list(closing_steps(_KEEPS_MESHES)))
-    steps = [*list(export_steps(_KEEPS_MESHES))[closing:], *_restore_steps(options)]
+    steps = [*steps_after_closing(_KEEPS_MESHES), *_restore_steps(options)]
     return passes_of(steps, options.dump_directory, _FIRST_DUMP + 1)
 
 
@@ -152,7 +154,7 @@ def partition_ending(
         follows: Whether `propagation_ending` has dumped to the same folder.
         has_debug_info: Whether the program has origins and edges; without shardings, MLIR's verifier refuses them.
     """
-    steps: list[Step] = [
+    steps: list[PipelineStep] = [
         *([] if follows else [Dump("after_propagation")]),
         *([pass_of("sdy-remove-propagation-debug-info")] if has_debug_info else []),
         *_reshard_steps(partition),
@@ -165,7 +167,7 @@ def partition_ending(
     return passes_of(steps, partition.dump_directory, _FIRST_DUMP + (3 if follows else 1))
 
 
-def _reshard_steps(partition: PartitionOptions) -> list[Step]:
+def _reshard_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps after which every op can run on shards, with reshards between ops that need different shardings."""
     return [
         *_named(("sdy-verify-unreduced-axes", "pyshardy-dedup-meshes", "pyshardy-known-indices")),
@@ -180,12 +182,12 @@ def _reshard_steps(partition: PartitionOptions) -> list[Step]:
         ),
         pass_of("pyshardy-make-partitionable", replicate=partition.replicate_unsupported),
         Dump("after_explicit_reshards"),
-        clean_reshards(),
+        pass_of("canonicalize", enable_patterns="pyshardy-reshard", top_down=False),
         pass_of("pyshardy-gather-before"),
     ]
 
 
-def _collective_steps(partition: PartitionOptions) -> list[Step]:
+def _collective_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps that turn reshards, and ops that need elements of other shards, into collectives."""
     return [
         *([pass_of("pyshardy-exchange-shards")] if partition.halo_exchange else []),
@@ -202,7 +204,7 @@ def _collective_steps(partition: PartitionOptions) -> list[Step]:
     ]
 
 
-def _local_steps(partition: PartitionOptions) -> list[Step]:
+def _local_steps(partition: PartitionOptions) -> list[PipelineStep]:
     """The steps from whole tensors to shards."""
     return [
         *_named(("sdy-pad-for-divisibility", "sdy-resolve-single-device-sharding")),
@@ -229,7 +231,7 @@ def partition_passes(options: PropagateOptions, partition: PartitionOptions) -> 
     return [*_flat(sharding_stages(options, partition.dump_directory)), *partition_ending(options, partition)]
 
 
-def passes_of(steps: Iterable[Step], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
+def passes_of(steps: Iterable[PipelineStep], dump_directory: str = "", first_dump: int = 0) -> list[Pass]:
     """The passes of the steps. Dumps are numbered from `first_dump`; without a directory there are none."""
     numbers = count(first_dump)
     passes: list[Pass] = []
@@ -249,14 +251,10 @@ def _named(names: Iterable[str]) -> list[Pass]:
     return [pass_of(name) for name in names]
 
 
-def _prepare_names(dedup: bool) -> tuple[str, ...]:
-    return _PREPARE_DEDUP if dedup else _PREPARE
-
-
-def _prepare_steps(options: PropagateOptions) -> list[Pass]:
-    passes = _named(_prepare_names(options.dedup_functions_fully))
-    debug = {"debug_sharding_origins": options.origins, "debug_propagation_edge_sharding": options.edges}
-    return [pass_of(one.name, **debug) if one.name == _APPLY_CONSTRAINTS else one for one in passes]
+def _prepare_steps(dedup: bool, origins: bool = False, edges: bool = False) -> list[Pass]:
+    before, after = ((), _AFTER_CONSTRAINTS_DEDUP) if dedup else (_BEFORE_CONSTRAINTS, _AFTER_CONSTRAINTS)
+    apply = pass_of(_CONSTRAINTS, debug_sharding_origins=origins, debug_propagation_edge_sharding=edges)
+    return [*_named(before), apply, *_named(after)]
 
 
 def _finish_steps(dedup: bool) -> list[Pass]:

@@ -16,7 +16,7 @@ from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.propagation.trace import GROUP_STEP, Step
 
 
-class Edge(NamedTuple):
+class PropagationEdge(NamedTuple):
     """One axis that moved from one tensor of an op to another.
 
     Attributes:
@@ -32,9 +32,9 @@ class Edge(NamedTuple):
     target: int
 
 
-def edges_of(
+def propagation_edges(
     steps: Iterable[Step], shardings: Sequence[TensorSharding | None], meshes: Meshes
-) -> list[tuple[Step, Edge]]:
+) -> list[tuple[Step, PropagationEdge]]:
     """The edges of steps through ops, each with its step.
 
     Sub-axes that follow one another in the factors of a dimension, in one visit, count as the axis that they form.
@@ -44,7 +44,7 @@ def edges_of(
         shardings: The propagated shardings, by value.
         meshes: The meshes by name.
     """
-    edges: list[tuple[Step, Edge]] = []
+    edges: list[tuple[Step, PropagationEdge]] = []
     moves = (step for step in steps if step.op != GROUP_STEP and step.source_tensor is not None)
     for _, group in groupby(moves, lambda step: (step.number, step.target_tensor, step.dim)):
         found: list[tuple[Step, AxisRef]] = []
@@ -64,16 +64,16 @@ def _mesh_of(step: Step, shardings: Sequence[TensorSharding | None], meshes: Mes
     return mesh_of(sharding, meshes)
 
 
-def _edge(step: Step, axis: AxisRef) -> Edge:
+def _edge(step: Step, axis: AxisRef) -> PropagationEdge:
     assert step.source_tensor is not None
-    return Edge(step.number, axis, step.source_tensor, step.target_tensor)
+    return PropagationEdge(step.number, axis, step.source_tensor, step.target_tensor)
 
 
-def format_edges(edges: Iterable[Edge], operand_count: int) -> str:
+def format_edges(edges: Iterable[PropagationEdge], operand_count: int) -> str:
     """The edges of one op as the attribute writes them; of equal edges, only the first step counts.
 
     >>> q = AxisRef("q")
-    >>> format_edges([Edge(3, q, 2, 0), Edge(3, q, 2, 1), Edge(4, q, 2, 1)], 2)
+    >>> format_edges([PropagationEdge(3, q, 2, 0), PropagationEdge(3, q, 2, 1), PropagationEdge(4, q, 2, 1)], 2)
     '#sdy.propagation_edges<[{step-3 = [{"q" = result-0 -> [operand-0, operand-1]}]}]>'
     """
     first: dict[tuple[AxisRef, int, int], int] = {}

@@ -2,7 +2,7 @@
 cimport cython
 
 from pyshardy.propagation.dead_ops cimport DeadOps
-from pyshardy.propagation.plans cimport Plan, Plans
+from pyshardy.propagation.plans cimport StepPlan, Plans
 
 cdef int ALL_ROUNDS, DEAD, NO_VALUE, OWNER_AND_USERS, _FEW
 
@@ -49,7 +49,7 @@ cdef class PropagationEngine:
     @cython.locals(stack=list, on_stack=bytearray, todo=bytearray, state=bytearray, end=Py_ssize_t, number=Py_ssize_t)
     cpdef _sweep(self, bytearray clean, list plans, int round_)
 
-    @cython.locals(kind=Py_ssize_t, plan=Plan, current=tuple, outcome=tuple, updates=tuple, settled=int)
+    @cython.locals(kind=Py_ssize_t, plan=StepPlan, current=tuple, outcome=tuple, updates=tuple, settled=int)
     cpdef _visit(self, Py_ssize_t number, bytearray clean, list plans, int round_)
 
     @cython.locals(shardings=list, tensors=int[::1], start=Py_ssize_t, end=Py_ssize_t, place=Py_ssize_t)

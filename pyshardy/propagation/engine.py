@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.dead_ops import DEAD, DeadOps
-from pyshardy.propagation.plans import ALL_ROUNDS, Current, Plan, Plans
+from pyshardy.propagation.plans import ALL_ROUNDS, Current, Plans, StepPlan
 from pyshardy.propagation.prepare import OWNER_AND_USERS, classify_readers, find_other_readers, with_main_results
 from pyshardy.propagation.program import NO_VALUE, ManualView, Program
 from pyshardy.propagation.recorder import Visit
@@ -118,12 +118,12 @@ class PropagationEngine:
         self._sweep(clean, plans, round_)
         self._visit_main_results(clean, plans, round_)
 
-    def _visit_main_results(self, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
+    def _visit_main_results(self, clean: bytearray, plans: list[StepPlan | None], round_: int) -> None:
         for number in range(self._count, len(self._kind_of)):
             if not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _sweep(self, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
+    def _sweep(self, clean: bytearray, plans: list[StepPlan | None], round_: int) -> None:
         stack, on_stack, todo, state = self._stack, self._on_stack, self._todo, self._state
         end = self._count
         self._next = 0
@@ -147,7 +147,7 @@ class PropagationEngine:
             elif not clean[number] >> round_ & 1:
                 self._visit(number, clean, plans, round_)
 
-    def _visit(self, number: int, clean: bytearray, plans: list[Plan | None], round_: int) -> None:
+    def _visit(self, number: int, clean: bytearray, plans: list[StepPlan | None], round_: int) -> None:
         """Propagate through one op."""
         kind = self._kind_of[number]
         plan = plans[kind]

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.propagation.debug import Edge
+from pyshardy.propagation.debug import PropagationEdge
 from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.trace import MAIN_RESULT, Step
 
@@ -58,7 +58,7 @@ class Origins:
         if origin is not None:
             self.add(value, [axis], origin)
 
-    def follow(self, edges: Iterable[tuple[Step, Edge]]) -> None:
+    def follow(self, edges: Iterable[tuple[Step, PropagationEdge]]) -> None:
         """Record what the steps of propagation move."""
         for step, edge in edges:
             source, target = step.source, step.target

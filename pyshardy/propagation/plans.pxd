@@ -1,7 +1,7 @@
 # Types for the optional compiled core: see docs/performance.md.
 
 
-cdef class Plan:
+cdef class StepPlan:
     cdef public object step
     cdef public int same
     cdef public dict outcomes

@@ -18,12 +18,12 @@ from pyshardy.rules.properties import Priority
 ALL_ROUNDS = (1 << ROUNDS) - 1
 """The bit set of all rounds."""
 Current = tuple[TensorSharding | None, ...]
-Outcome = tuple[tuple[Update, ...], int]
+StepOutcome = tuple[tuple[Update, ...], int]
 """The outcome of a step for given shardings: the new ones, and the rounds in which another visit would change nothing
 after they are written."""
 
 
-class Plan:
+class StepPlan:
     """The work of all ops of one kind in one round.
 
     Attributes:
@@ -36,7 +36,7 @@ class Plan:
 
     __slots__ = ("step", "same", "outcomes", "waits")
 
-    def __init__(self, step: StepInput | None, same: int, outcomes: dict[Current, Outcome], waits: bool) -> None:
+    def __init__(self, step: StepInput | None, same: int, outcomes: dict[Current, StepOutcome], waits: bool) -> None:
         self.step = step
         self.same = same
         self.outcomes = outcomes
@@ -56,10 +56,10 @@ class Plans:
         self._meshes = program.meshes
         self._kinds = kinds
         self._is_conservative = is_conservative
-        self._plans: dict[tuple[Strategy, int], list[Plan | None]] = {}
-        self._outcomes: dict[StepInput, dict[Current, Outcome]] = {}
+        self._plans: dict[tuple[Strategy, int], list[StepPlan | None]] = {}
+        self._outcomes: dict[StepInput, dict[Current, StepOutcome]] = {}
 
-    def of(self, strategy: Strategy, round_: int) -> list[Plan | None]:
+    def of(self, strategy: Strategy, round_: int) -> list[StepPlan | None]:
         """The plan of every kind; None if not made yet, because later rounds visit few kinds."""
         found = self._plans.get((strategy, round_))
         if found is None:
@@ -69,12 +69,12 @@ class Plans:
             ]
         return found
 
-    def make(self, number: int, strategy: Strategy, round_: int) -> Plan:
+    def make(self, number: int, strategy: Strategy, round_: int) -> StepPlan:
         """Make the plan of the kind with this number."""
         kind = self._kinds[number]
         rule = kind.rule
         if rule is None:
-            return Plan(None, ALL_ROUNDS, {}, False)
+            return StepPlan(None, ALL_ROUNDS, {}, False)
         directions, same = scheduled(rule, kind.priority, kind.direction, round_)
         step = StepInput(
             rule,
@@ -84,13 +84,13 @@ class Plans:
             kind.is_elementwise,
         )
         waits = round_ == 0 and kind.priority in (Priority.PASS_THROUGH, Priority.FORWARD)
-        return Plan(step, same, self._outcomes.setdefault(step, {}), waits)
+        return StepPlan(step, same, self._outcomes.setdefault(step, {}), waits)
 
-    def new_outcome(self, number: int, plan: Plan, current: Current) -> Outcome:
+    def new_outcome(self, number: int, plan: StepPlan, current: Current) -> StepOutcome:
         """Compute the outcome of a step that was not taken before."""
         assert plan.step is not None
         if axes_if_same(plan.step.rule, current) is not None:
-            found: Outcome = (), ALL_ROUNDS
+            found: StepOutcome = (), ALL_ROUNDS
         else:
             try:
                 updates = propagate_step(plan.step, current, self._meshes)
@@ -101,7 +101,7 @@ class Plans:
         plan.outcomes[current] = found
         return found
 
-    def _is_settled(self, plan: Plan, current: Current, updates: tuple[Update, ...]) -> bool:
+    def _is_settled(self, plan: StepPlan, current: Current, updates: tuple[Update, ...]) -> bool:
         """Whether repeating the step at once would change nothing.
 
         In rare cases it does: if writing drops an axis that would need a strided layout, or if a sub-axis that grows no

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.prepare import with_main_results
 from pyshardy.propagation.program import Program
-from pyshardy.propagation.step import Move, StepInput, explain_step
+from pyshardy.propagation.step import AddedAxes, StepInput, explain_step
 from pyshardy.propagation.trace import ERASED, GROUP_STEP, MAIN_RESULT, Step
 
 Visit = tuple[Any, ...]
@@ -94,7 +94,7 @@ def steps_of(program: Program, visits: Sequence[Visit]) -> Iterator[Step]:
     _, kind_of, tensors = with_main_results(program)
     count, meshes = len(program.kind_of), program.meshes
     assert len(kind_of) >= count
-    known: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], tuple[Move, ...]] = {}
+    known: dict[tuple[StepInput, tuple[TensorSharding | None, ...]], tuple[AddedAxes, ...]] = {}
     number, cause = -1, None
     for visit in visits:
         if visit[0] == ERASED:

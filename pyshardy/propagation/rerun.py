@@ -18,7 +18,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.propagation.layout import Turn, priorities_of
 from pyshardy.propagation.masked_annotations import masked, restored
 from pyshardy.propagation.sharding_store import ShardingStore
-from pyshardy.propagation.timeline import Timeline
+from pyshardy.propagation.timeline import ShardingTimeline
 
 Changes = Mapping[int, TensorSharding | None]
 LEAST = 200
@@ -42,7 +42,7 @@ class Rerun:
     visits: int
 
 
-def rerun(timeline: Timeline, changes: Changes, most_visits: int) -> Rerun | None:
+def rerun(timeline: ShardingTimeline, changes: Changes, most_visits: int) -> Rerun | None:
     """Run again from other annotations; None if a run over the whole program is needed, or faster.
 
     Args:
@@ -67,7 +67,7 @@ def rerun(timeline: Timeline, changes: Changes, most_visits: int) -> Rerun | Non
 class _Rerun(ShardingStore):
     """The state of a new run: the values that differ at the current time, and the phases to run."""
 
-    def __init__(self, timeline: Timeline, changes: Changes, most_visits: int) -> None:
+    def __init__(self, timeline: ShardingTimeline, changes: Changes, most_visits: int) -> None:
         super().__init__(timeline.layout)
         self.timeline = timeline
         self.most_visits = most_visits

@@ -67,7 +67,7 @@ Update = tuple[int, TensorSharding]
 """The number of a tensor of the step, operands first, and its new sharding."""
 
 
-class Move(NamedTuple):
+class AddedAxes(NamedTuple):
     """Axes that a step adds to one factor of one tensor, and the tensor that they come from.
 
     Attributes:
@@ -143,7 +143,7 @@ def _mesh_of_all(
 
 def explain_step(
     step: StepInput, shardings: Sequence[TensorSharding | None], meshes: Mapping[str, Mesh]
-) -> tuple[Move, ...]:
+) -> tuple[AddedAxes, ...]:
     """The moves of a step: for every factor that it extends, the new axes and the tensor that had them before.
 
     The source is the first operand, else the first result, that was already sharded on the factor at least as
@@ -171,7 +171,7 @@ def explain_step(
         source = next((other for other, state in enumerate(before) if _has(state, factor, new)), None)
         kept = next((index for index, (one, two) in enumerate(zip(old, new)) if one is not two), len(old))
         moved = new[kept:]
-        moves.append(Move(tensor, dim, factor, moved, source, _is_on(after.get(tensor), dim, moved)))
+        moves.append(AddedAxes(tensor, dim, factor, moved, source, _is_on(after.get(tensor), dim, moved)))
     return tuple(moves)
 
 

@@ -21,7 +21,7 @@ from pyshardy.propagation.sharding_store import ShardingStore
 from pyshardy.propagation.trace import ERASED, GROUP_STEP
 
 
-class Timeline(ShardingStore):
+class ShardingTimeline(ShardingStore):
     """The sharding of every value at every time of one run.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyshardy.core.spec import PartitionSpec, format_spec
 from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
-from pyshardy.source.assignments import Span
+from pyshardy.source.assignments import SourceSpan
 from pyshardy.source.places import format_place
 from pyshardy.source.values import unique_name, value_text
 
@@ -47,9 +47,9 @@ class PlanConstraint:
     bytes: float
 
     @property
-    def span(self) -> Span:
+    def span(self) -> SourceSpan:
         """The expression that makes the value."""
-        return Span(self.file, self.line, self.column, self.end_line, self.end_column)
+        return SourceSpan(self.file, self.line, self.column, self.end_line, self.end_column)
 
     @property
     def spec(self) -> PartitionSpec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyshardy.explain.subject import Subject
-from pyshardy.propagation.debug import edges_of
+from pyshardy.propagation.debug import propagation_edges
 from pyshardy.propagation.origins import Origins, function_returns, plain_axis
 from pyshardy.propagation.program import NO_VALUE
 from pyshardy.source.places import format_place
@@ -25,7 +25,7 @@ class OriginNames:
         self._origins = Origins()
         if len(function_returns(subject.program)) <= 1:
             self._origins = Origins.given(subject.program)
-            self._origins.follow(edges_of(subject.steps, subject.shardings, subject.program.meshes))
+            self._origins.follow(propagation_edges(subject.steps, subject.shardings, subject.program.meshes))
 
     def of(self, value: int) -> tuple[str, ...]:
         """The names for a value, or for a result of the main function."""

@@ -8,7 +8,7 @@ from difflib import unified_diff
 
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint
-from pyshardy.source.assignments import Assignment, assignments, read_lines
+from pyshardy.source.assignments import SourceAssignment, assignments, read_lines
 from pyshardy.source.places import short_path
 from pyshardy.source.syntax import name_of
 
@@ -51,16 +51,16 @@ def file_diff(file: str, before: Sequence[str], after: Sequence[str]) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in unified_diff(before, after, *names))
 
 
-def patched(lines: Sequence[str], constraints: Iterable[tuple[Assignment, PlanConstraint]]) -> list[str]:
+def patched(lines: Sequence[str], constraints: Iterable[tuple[SourceAssignment, PlanConstraint]]) -> list[str]:
     """The lines of a file with constraints.
 
     Args:
         lines: The lines as they are, with their ends.
         constraints: The statements, and the constraints of what they make.
 
-    >>> from pyshardy.source.assignments import Span
+    >>> from pyshardy.source.assignments import SourceSpan
     >>> lines = ["import jax\\n", "def f(x):\\n", "    y = x + 1\\n", "    return y\\n"]
-    >>> span = Span("f.py", 3, 8, 3, 13)
+    >>> span = SourceSpan("f.py", 3, 8, 3, 13)
     >>> one = PlanConstraint("y", "f", *span, (8,), "f32", (("data",),), 1, 0.0, 0.0)
     >>> print("".join(patched(lines, [(assignments("f.py", lines)[span], one)])), end="")
     import jax

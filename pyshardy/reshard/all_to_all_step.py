@@ -6,7 +6,7 @@ Source: docs/semantics/reshards-and-collectives.md#all-to-all-and-gather
 from __future__ import annotations
 
 from pyshardy.core.collectives import AllToAllParam, CollectiveKind
-from pyshardy.reshard.pieces import Pieces, State, merged
+from pyshardy.reshard.pieces import Pieces, State, merge_neighbours
 
 
 def move_wanted(state: State, in_order: bool) -> None:
@@ -36,7 +36,7 @@ def _move_tail(state: State, dim: int, in_order: bool) -> bool:
         else:
             state.current[target].append(piece)
     state.unlock()
-    param = AllToAllParam(merged(tail, state.mesh), dim, target)
+    param = AllToAllParam(merge_neighbours(tail, state.mesh), dim, target)
     state.emit(CollectiveKind.ALL_TO_ALL, params=(param,))
     return True
 

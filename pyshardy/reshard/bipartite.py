@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-Edge = tuple[int, int]
+SendPair = tuple[int, int]
 """The number of a sender, and the number of a receiver."""
 
 
-def degree(edges: Sequence[Edge]) -> int:
+def degree(edges: Sequence[SendPair]) -> int:
     """The largest number of edges at any sender or receiver, which is the least number of rounds.
 
     >>> degree([(0, 1), (0, 2), (1, 2)])
@@ -20,7 +20,7 @@ def degree(edges: Sequence[Edge]) -> int:
     )
 
 
-def edge_colouring(edges: Sequence[Edge]) -> list[int]:
+def edge_colouring(edges: Sequence[SendPair]) -> list[int]:
     """A round for every edge, below the degree, such that edges with a common end have different rounds.
 
     Every bipartite multigraph has such a colouring (König). An edge takes the first round that is free at both ends;
@@ -47,7 +47,7 @@ def edge_colouring(edges: Sequence[Edge]) -> list[int]:
 
 
 def _swap(
-    edges: Sequence[Edge],
+    edges: Sequence[SendPair],
     colours: list[int],
     sides: tuple[dict[int, dict[int, int]], dict[int, dict[int, int]]],
     start: int,

@@ -17,7 +17,7 @@ from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.projection import TensorState, axes_if_same
-from pyshardy.reshard.factors import axes_of, has_overflow, project_tensors, shard_count
+from pyshardy.reshard.factors import axes_of_tensor, has_overflow, project_tensors, shard_count
 from pyshardy.reshard.greedy import choose_greedily
 from pyshardy.rules.rule import FactorKind, Rule
 
@@ -115,7 +115,7 @@ def _preference(rule: Rule, state: TensorState, element_count: int, mesh: Mesh) 
 
 def _keep_one(rule: Rule, kept: TensorState, other: TensorState) -> tuple[Axes, ...]:
     """The axes of one tensor; factors that only the other tensor has keep the axes that do not conflict."""
-    used = axes_of(kept)
+    used = axes_of_tensor(kept)
     found: list[Axes] = []
     for factor in range(len(rule.factor_sizes)):
         if factor in kept.factors:

@@ -20,7 +20,7 @@ _MOST_PIECES = 4096
 """The most pieces for which cuts are tried: finding rounds for more takes seconds."""
 
 
-class Span(NamedTuple):
+class BufferSpan(NamedTuple):
     """A part of the line that is in the buffer of a shard, or should be.
 
     Attributes:
@@ -42,7 +42,7 @@ class Holding(NamedTuple):
         offset: The start of this tensor's buffer in a joint buffer of several tensors.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[BufferSpan, ...]
     offset: int = 0
 
 
@@ -93,13 +93,13 @@ class ExchangePlan(NamedTuple):
         return sum(round_.size for round_ in self.rounds)
 
 
-def plan_exchange(holdings: Sequence[Holding], *wanted: Sequence[Span]) -> ExchangePlan:
+def plan_exchange(holdings: Sequence[Holding], *wanted: Sequence[BufferSpan]) -> ExchangePlan:
     """The plan for a line that shards hold as `holdings` say and need as `wanted` says.
 
     Positions that no shard holds stay unchanged in the buffers.
 
-    >>> held = Holding((Span(0, 0, 3), Span(3, 3, 6)))
-    >>> plan = plan_exchange([held], [Span(1, 1, 4), Span(4, 4, 6)])
+    >>> held = Holding((BufferSpan(0, 0, 3), BufferSpan(3, 3, 6)))
+    >>> plan = plan_exchange([held], [BufferSpan(1, 1, 4), BufferSpan(4, 4, 6)])
     >>> plan.kept
     (Round(size=2, pieces=(Piece(source=0, target=0, source_start=1, target_start=0, size=2), \
 Piece(source=1, target=1, source_start=1, target_start=0, size=2))),)
@@ -138,7 +138,7 @@ def _ceil(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
 
-def _pieces_of(holding: Holding, wanted: Sequence[Span]) -> list[Piece]:
+def _pieces_of(holding: Holding, wanted: Sequence[BufferSpan]) -> list[Piece]:
     ordered = sorted((span.first, shard) for shard, span in enumerate(holding.spans) if span.first < span.end)
     if not ordered:
         return []
@@ -157,7 +157,7 @@ def _pieces_of(holding: Holding, wanted: Sequence[Span]) -> list[Piece]:
     return [piece for piece in found if piece.size > 0]
 
 
-def _piece(holding: Holding, source: int, target: int, need: Span, first: int, end: int) -> Piece:
+def _piece(holding: Holding, source: int, target: int, need: BufferSpan, first: int, end: int) -> Piece:
     held = holding.spans[source]
     first, end = max(first, held.first), min(end, held.end)
     return Piece(source, target, holding.offset + first - held.origin, first - need.origin, end - first)

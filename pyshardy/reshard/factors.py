@@ -58,7 +58,7 @@ def rebuild(
     return TensorSharding(ref, dims, old.replicated, old.unreduced, old.reduction)
 
 
-def axes_of(state: TensorState) -> Axes:
+def axes_of_tensor(state: TensorState) -> Axes:
     """All axes of a tensor, by factor number, each factor with its overflow."""
     found: list[Axes] = []
     for _, factor in sorted(state.factors.items()):
@@ -68,7 +68,7 @@ def axes_of(state: TensorState) -> Axes:
 
 def shard_count(state: TensorState, mesh: Mesh) -> int:
     """The number of shards that all axes of a tensor make."""
-    return axes_size(axes_of(state), mesh)
+    return axes_size(axes_of_tensor(state), mesh)
 
 
 def has_overflow(state: TensorState) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import check_count
-from pyshardy.reshard.exchange_plan import ExchangePlan, Holding, Span, plan_exchange
+from pyshardy.reshard.exchange_plan import BufferSpan, ExchangePlan, Holding, plan_exchange
 from pyshardy.reshard.halo import Window
 
 MOST_ROUNDS = 32
@@ -21,7 +21,7 @@ _MOST_PLACES = 2**31 - 1
 """The largest shard: positions in a shard are 32-bit numbers."""
 
 
-class Move(NamedTuple):
+class ShardMove(NamedTuple):
     """How one dimension of every shard of an op's result comes from shards of its operands.
 
     Attributes:
@@ -45,7 +45,7 @@ class Move(NamedTuple):
     phases: tuple[int, ...] = ()
     dilation: int = 1
     offsets: tuple[int, ...] = ()
-    held: tuple[Span, ...] = ()
+    held: tuple[BufferSpan, ...] = ()
     is_all_to_all: bool = False
 
     @property
@@ -60,7 +60,7 @@ class Move(NamedTuple):
         """The number of elements along the dimension that every shard sends."""
         return self.out_size * (len(self.held) - 1) if self.is_all_to_all else self.plan.sent
 
-    def as_all_to_all_if_better(self) -> Move:
+    def as_all_to_all_if_better(self) -> ShardMove:
         """The same with one all-to-all, if that sends little more than the rounds, or if there are too many rounds."""
         rounds, sent = len(self.plan.rounds), self._replace(is_all_to_all=True).sent
         is_better = rounds > MOST_ROUNDS or (rounds > _FEW_ROUNDS and sent * 10 <= self.plan.sent * 11)
@@ -76,7 +76,7 @@ def _check(shards: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def slice_move(window: Window) -> Move:
+def slice_move(window: Window) -> ShardMove:
     """The move of a sliced dimension; positions are numbered as in the result.
 
     Raises:
@@ -89,15 +89,15 @@ def slice_move(window: Window) -> Move:
     _check(window.shards)
     size, stride, start, shards = window.shard, window.stride, -window.low, range(window.shards)
     origins = [_ceil(shard * size - start, stride) for shard in range(window.shards + 1)]
-    held = [Span(origin, max(0, origin), min(window.out_size, end)) for origin, end in zip(origins, origins[1:])]
+    held = [BufferSpan(origin, max(0, origin), min(window.out_size, end)) for origin, end in zip(origins, origins[1:])]
     phases = tuple(start + stride * origins[shard] - shard * size for shard in shards)
     plan = plan_exchange([Holding(tuple(held))], _even(window.out_size, window.shards))
-    found = Move(plan, _ceil(size, stride), window.out_shard, window.out_shard, stride, phases, held=tuple(held))
+    found = ShardMove(plan, _ceil(size, stride), window.out_shard, window.out_shard, stride, phases, held=tuple(held))
     return found.as_all_to_all_if_better()
 
 
 @lru_cache(maxsize=1024)
-def pad_move(window: Window) -> Move:
+def pad_move(window: Window) -> ShardMove:
     """The move of a padded dimension; positions are numbered as in the operand.
 
     >>> move = pad_move(Window(size=4, out_size=12, shards=4, low=4))
@@ -111,15 +111,15 @@ def pad_move(window: Window) -> Move:
     offsets = tuple(low + origin * dilation - shard * out_size for shard, origin in enumerate(origins))
     limit = min(window.size, _ceil(window.out_size - low, dilation))
     wanted = [
-        Span(origin, max(0, origin), min(limit, _ceil((shard + 1) * out_size - low, dilation)))
+        BufferSpan(origin, max(0, origin), min(limit, _ceil((shard + 1) * out_size - low, dilation)))
         for shard, origin in enumerate(origins)
     ]
     plan = plan_exchange([Holding(tuple(_even(window.size, window.shards)))], wanted)
-    return Move(plan, window.shard, count, out_size, dilation=dilation, offsets=offsets)
+    return ShardMove(plan, window.shard, count, out_size, dilation=dilation, offsets=offsets)
 
 
 @lru_cache(maxsize=1024)
-def reverse_move(size: int, shards: int) -> Move:
+def reverse_move(size: int, shards: int) -> ShardMove:
     """The move of a reversed dimension, after every shard has reversed its data; positions as in the result.
 
     >>> reverse_move(6, 4).plan.sent
@@ -128,8 +128,8 @@ def reverse_move(size: int, shards: int) -> Move:
     _check(shards)
     shard = _ceil(size, shards)
     origins = [size - (index + 1) * shard for index in range(shards)]
-    held = tuple(Span(origin, max(0, origin), origin + shard) for origin in origins)
-    return Move(plan_exchange([Holding(held)], _even(size, shards)), shard, shard, shard)
+    held = tuple(BufferSpan(origin, max(0, origin), origin + shard) for origin in origins)
+    return ShardMove(plan_exchange([Holding(held)], _even(size, shards)), shard, shard, shard)
 
 
 class JoinedPart(NamedTuple):
@@ -147,7 +147,7 @@ class JoinedPart(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[JoinedPart, ...], shards: int) -> Move:
+def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[JoinedPart, ...], shards: int) -> ShardMove:
     """The move of a dimension along which parts of tensors are joined; positions are numbered as in the result.
 
     Args:
@@ -161,22 +161,23 @@ def join_move(sizes: tuple[int, ...], whole: tuple[bool, ...], parts: tuple[Join
     [1, 1]
     """
     _check(shards)
-    spans = [[Span(0, 0, size)] * shards if one else _even(size, shards) for size, one in zip(sizes, whole)]
+    spans = [[BufferSpan(0, 0, size)] * shards if one else _even(size, shards) for size, one in zip(sizes, whole)]
     held = [size if one else _ceil(size, shards) for size, one in zip(sizes, whole)]
     offsets = [0, *accumulate(held)]
     holdings, place = [], 0
     for number, first, size in parts:
         shift, end = place - first, place + size
         shifted = [
-            Span(one.origin + shift, max(place, one.first + shift), min(end, one.end + shift)) for one in spans[number]
+            BufferSpan(one.origin + shift, max(place, one.first + shift), min(end, one.end + shift))
+            for one in spans[number]
         ]
         holdings.append(Holding(tuple(shifted), offsets[number]))
         place = end
     out_size = _ceil(place, shards)
-    return Move(plan_exchange(holdings, _even(place, shards)), offsets[-1], out_size, out_size)
+    return ShardMove(plan_exchange(holdings, _even(place, shards)), offsets[-1], out_size, out_size)
 
 
-def border_move(held: Sequence[Blocks], wanted: Sequence[Blocks], size: int, out_size: int) -> Move:
+def border_move(held: Sequence[Blocks], wanted: Sequence[Blocks], size: int, out_size: int) -> ShardMove:
     """The move of elements whose shards change their borders; positions are numbered in row-major order.
 
     Args:
@@ -186,15 +187,15 @@ def border_move(held: Sequence[Blocks], wanted: Sequence[Blocks], size: int, out
         out_size: Size of the buffer of a shard of the result.
     """
     holdings = [Holding(tuple(spans)) for spans in zip(*held)]
-    return Move(plan_exchange(holdings, *zip(*wanted)), size, out_size, out_size)
+    return ShardMove(plan_exchange(holdings, *zip(*wanted)), size, out_size, out_size)
 
 
-def _even(size: int, shards: int) -> list[Span]:
+def _even(size: int, shards: int) -> list[BufferSpan]:
     shard = _ceil(size, shards)
-    return [Span(index * shard, index * shard, min(size, (index + 1) * shard)) for index in range(shards)]
+    return [BufferSpan(index * shard, index * shard, min(size, (index + 1) * shard)) for index in range(shards)]
 
 
-Blocks = tuple[Span, ...]
+Blocks = tuple[BufferSpan, ...]
 """The intervals of a shard, in order; every shard of a tensor has the same number."""
 _MOST_INTERVALS = 8
 
@@ -206,8 +207,10 @@ def shard_blocks(shape: Sequence[int], counts: Sequence[int]) -> list[Blocks] | 
         shape: The sizes of some dimensions.
         counts: The shard counts of these dimensions.
 
-    >>> shard_blocks((2, 7), (2, 2))[3], shard_blocks((2, 6), (1, 2))[1]
-    ((Span(origin=11, first=11, end=14),), (Span(origin=3, first=3, end=6), Span(origin=6, first=9, end=12)))
+    >>> shard_blocks((2, 7), (2, 2))[3]
+    (BufferSpan(origin=11, first=11, end=14),)
+    >>> shard_blocks((2, 6), (1, 2))[1]
+    (BufferSpan(origin=3, first=3, end=6), BufferSpan(origin=6, first=9, end=12))
     """
     _check(prod(counts))
     tiles = [_ceil(size, count) for size, count in zip(shape, counts)]
@@ -229,7 +232,7 @@ def _blocks(shape: Sequence[int], tiles: Sequence[int], indices: Sequence[int], 
             place = place * size + position
         first = place * behind
         count = 0 if is_empty or any(map(ge, row, shape)) else min(tiles[cut], shape[cut] - starts[cut]) * behind
-        found.append(Span(first - number * tiles[cut] * behind, first, first + count))
+        found.append(BufferSpan(first - number * tiles[cut] * behind, first, first + count))
     return tuple(found)
 
 

@@ -46,7 +46,7 @@ def split(axes: Iterable[AxisRef], others: Iterable[AxisRef], mesh: Mesh) -> Pie
     return found
 
 
-def merged(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
+def merge_neighbours(axes: Iterable[AxisRef], mesh: Mesh) -> Axes:
     """The axes, with neighbours merged if they form one reference."""
     found: Pieces = []
     for axis in axes:
@@ -111,7 +111,7 @@ class State:
 
     def axes(self, dim: int) -> Axes:
         """The current axes of a dimension."""
-        return merged((*self.settled[dim], *self.current[dim]), self.mesh)
+        return merge_neighbours((*self.settled[dim], *self.current[dim]), self.mesh)
 
     @property
     def is_done(self) -> bool:
@@ -143,7 +143,7 @@ class State:
         ref = self.after.mesh if kind is CollectiveKind.COLLECTIVE_PERMUTE else self.sharding.mesh
         dims = [DimSharding(self.axes(dim)) for dim in self.dims]
         after = TensorSharding(ref, dims, unreduced=self.after.unreduced)
-        per_dim = tuple(merged(pieces, self.mesh) for pieces in axes)
+        per_dim = tuple(merge_neighbours(pieces, self.mesh) for pieces in axes)
         self.plan.append(Collective(kind, self.sharding, after, per_dim, params))
         self.sharding = after
 

@@ -13,7 +13,7 @@ from pyshardy.core.axis_lists import append_or_merge, common_prefix
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.propagation.projection import FactorState, TensorState, project, unproject
-from pyshardy.reshard.factors import axes_of, shard_count
+from pyshardy.reshard.factors import axes_of_tensor, shard_count
 from pyshardy.rules.rule import Rule, TensorMapping
 
 
@@ -34,7 +34,7 @@ def reshape_axes(rule: Rule, states: Sequence[TensorState], mesh: Mesh) -> tuple
     """
     operand, result = states
     preferred = operand if shard_count(operand, mesh) >= shard_count(result, mesh) else result
-    axes = axes_of(preferred)
+    axes = axes_of_tensor(preferred)
     dealt = [_deal(state, mapping, axes, rule, mesh) for state, mapping in zip(states, rule.tensors)]
     return tuple(_shared(dealt, factor) for factor in range(len(rule.factor_sizes)))
 

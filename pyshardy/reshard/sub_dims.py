@@ -9,7 +9,7 @@ Source: docs/semantics/reshards-and-collectives.md#fewer-permutations
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import append_or_merge, axes_size
@@ -113,17 +113,12 @@ def _is_worth_it(reordering: Reordering, chain: Sequence[Params]) -> bool:
     )
 
 
-@dataclass
 class _Splitter:
     """The tensor with one dimension split into sub-dimensions, and the all-to-alls so far."""
 
-    reordering: Reordering
-    old: TensorSharding
-    old_shape: tuple[int, ...]
-    mesh: Mesh
-    steps: list[Collective] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, reordering: Reordering, old: TensorSharding, old_shape: tuple[int, ...], mesh: Mesh) -> None:
+        self.reordering, self.old, self.old_shape, self.mesh = reordering, old, old_shape, mesh
+        self.steps: list[Collective] = []
         dim, pieces = self.reordering.dim, self.reordering.before
         sizes = [piece.length(self.mesh) for piece in pieces]
         rest = self.old_shape[dim] // axes_size(pieces, self.mesh)

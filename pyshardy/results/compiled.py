@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyshardy.compilers.answer import Answer, Rematerialization
+from pyshardy.compilers.answer import CompilerAnswer, Rematerialization
 from pyshardy.core.gspmd import from_gspmd
 from pyshardy.core.hlo_sharding import is_named, parse_hlo_shardings
 from pyshardy.core.mesh import Mesh
@@ -19,7 +19,7 @@ from pyshardy.results.decided import Comparison, compare, decided_by
 from pyshardy.source.places import SourcePlace, user_place
 
 
-def check_with_compiler(propagated: Module, answer: Answer) -> Comparison:
+def check_with_compiler(propagated: Module, answer: CompilerAnswer) -> Comparison:
     """List the values that are sharded differently than a compiler decided; there should be none.
 
     Args:
@@ -29,7 +29,7 @@ def check_with_compiler(propagated: Module, answer: Answer) -> Comparison:
     return compare(propagated, decided_by(Module.parse(answer.decided, name=str(answer)), str(answer)))
 
 
-def replications_of(answer: Answer, meshes: Mapping[str, Mesh]) -> tuple[Replication, ...]:
+def replications_of(answer: CompilerAnswer, meshes: Mapping[str, Mesh]) -> tuple[Replication, ...]:
     """The tensors that a compiler replicates, the largest first.
 
     Args:

@@ -16,12 +16,11 @@ _MARK = "pyshardy.completes_sum"
 _COLLECTIVES = ("sdy.all_reduce", "sdy.reduce_scatter")
 
 
-def mark_completed_sums(root: Op, attrs: AttrTable) -> bool:
-    """Mark the collectives that complete sums; return whether there are any."""
-    found = [op for op in ops_named(root, _COLLECTIVES) if _completes(op)]
-    for op in found:
-        op.set_attr(_MARK, attrs.parse("unit"))
-    return bool(found)
+def mark_completed_sums(root: Op, attrs: AttrTable) -> None:
+    """Mark the collectives that complete sums."""
+    for op in ops_named(root, _COLLECTIVES):
+        if _completes(op):
+            op.set_attr(_MARK, attrs.parse("unit"))
 
 
 def forget_marks(root: Op) -> None:

@@ -14,7 +14,7 @@ from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotated import import_annotations
 from pyshardy.frontend.from_dump import choose, split_source
-from pyshardy.frontend.from_text import load_file
+from pyshardy.frontend.from_text import read_file
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
@@ -111,7 +111,7 @@ def dump_shardings(source: str | Path, module: str | None = None, isolate: bool 
             needed="a dump with the steps of Shardy",
             hint="XLA_FLAGS=--xla_dump_hlo_pass_re=shardy-xla beside --xla_dump_to",
         )
-    return decided_by(load_file(path, isolate=isolate), str(path))
+    return decided_by(read_file(path, isolate=isolate), str(path))
 
 
 def decided_by(module: Module, where: str) -> Decided:

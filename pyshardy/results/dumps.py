@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,8 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
 
 DUMP_VARIABLE: Final = "PYSHARDY_DUMP_TO"
-"""The environment variable that names the directory."""
+"""The environment variable that names the directory, if `dumping_to` does not."""
+_directory: ContextVar[str | None] = ContextVar("dumps", default=None)
 _SHARDY = "shardy"
 _NUMBER = re.compile(r"module_(\d+)\.")
 _UNFIT = re.compile(r"[^\w.-]+")
@@ -32,11 +34,28 @@ _MEANINGS = (
 _STYLE = "body{font-family:sans-serif;margin:2em}td{padding:.1em 1em .1em 0}code,td a{font-family:monospace}"
 
 
+@contextmanager
+def dumping_to(directory: str) -> Iterator[None]:
+    """Dump every program to a directory, whatever the environment variable says.
+
+    Raises:
+        UsageError: No file can have the name.
+    """
+    if "\0" in directory:
+        got = "a name that no file can have"
+        raise UsageError(f"writing dumps to {directory!r}", got=got, needed="a directory")
+    before = _directory.set(directory)
+    try:
+        yield
+    finally:
+        _directory.reset(before)
+
+
 def new_folder(module: Module) -> str:
     """Make a folder for the dumps of a program and write the program to it; empty if nobody asked for dumps.
 
-    The folder is `shardy/module_0000.NAME` in the directory that the environment variable `PYSHARDY_DUMP_TO` names,
-    with the first free number.
+    The folder is `shardy/module_0000.NAME` in the directory of `dumping_to`, or in the one that the environment
+    variable `PYSHARDY_DUMP_TO` names, with the first free number.
 
     Args:
         module: The program as it was given.
@@ -44,7 +63,8 @@ def new_folder(module: Module) -> str:
     Raises:
         UsageError: The directory cannot be written to.
     """
-    directory = os.environ.get(DUMP_VARIABLE)
+    chosen = _directory.get()
+    directory = os.environ.get(DUMP_VARIABLE) if chosen is None else chosen
     if not directory:
         return ""
     with _writing_to(directory):

@@ -23,7 +23,7 @@ from pyshardy.passes.exporting.remove_sub_axes_in_input_output_shardings import 
 from pyshardy.passes.exporting.update_non_divisible_input_output_shardings import divisible_sharding
 from pyshardy.propagation.layout import Layout
 from pyshardy.propagation.program import NO_VALUE, Program
-from pyshardy.propagation.timeline import Timeline
+from pyshardy.propagation.timeline import ShardingTimeline
 from pyshardy.results.explained import labels_of
 from pyshardy.results.sharded_program import Imported, ShardedProgram, import_program
 from pyshardy.transforms.context import Traced
@@ -120,11 +120,11 @@ class Base:
         return self.sharded.annotations.meshes
 
     @cached_property
-    def timeline(self) -> Timeline:
+    def timeline(self) -> ShardingTimeline:
         """The log of what the run wrote, and when."""
         program, options = self.program, self.sharded.applied
         recording = self.run.recording(options)
-        return Timeline(Layout(program, options, recording), recording.visits)
+        return ShardingTimeline(Layout(program, options, recording), recording.visits)
 
     @cached_property
     def imported(self) -> Imported:

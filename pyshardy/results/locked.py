@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jaxlib import version as jaxlib_version
 
 from pyshardy import __version__
-from pyshardy.compilers.target import NONE
+from pyshardy.compilers.target import NO_COMPILER
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_shape, quote
 from pyshardy.costing.peak import Peak
@@ -93,7 +93,7 @@ class Locked:
             program=part.title,
             pyshardy=__version__,
             jaxlib=jaxlib_version.__version__,
-            compiler=part.propagate_options.compiler or NONE,
+            compiler=part.propagate_options.compiler or NO_COMPILER,
             compiled_by="" if part.answer is None else str(part.answer),
             chip=self.chip,
             input_bytes=sum(row.bytes_per_device for row in summary.inputs),

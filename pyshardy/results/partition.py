@@ -87,9 +87,9 @@ class Partition(Result, PerDevice):
     @cached_property
     def bytes_per_device(self) -> int:
         """An estimate of the peak memory of a device: inputs, outputs, and intermediate values."""
-        from pyshardy.runtime.memory import peak_bytes
+        from pyshardy.runtime.memory import peak_bytes_of_program
 
-        return peak_bytes(self.module.root)
+        return peak_bytes_of_program(self.module.root)
 
     @property
     def bytes_on_all_devices(self) -> int:
@@ -268,8 +268,7 @@ def _partitioned_by_passes(
             follows = bool(sharded.dumps) and propagation is not None
             dumped = replace(options, dump_directory=options.dump_directory or sharded.dumps)
             ending = partition_ending(sharded.applied, dumped, follows, has_debug_info(root))
-            meshes, sums = interface.meshes, sharded.completes_sums
-            partition_in_place(before, root, meshes, ending, sums, diagnostics, watch.after_pass)
+            partition_in_place(before, root, interface.meshes, ending, diagnostics, watch.after_pass)
         module = before.with_root(root)
         with watch.stage("write"):
             module.verify()

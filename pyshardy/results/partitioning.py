@@ -18,7 +18,6 @@ def partition_in_place(
     root: Op,
     meshes: Mapping[str, Mesh],
     ending: Sequence[Pass],
-    completes_sums: bool = False,
     diagnostics: Diagnostics | None = None,
     after_pass: Hook | None = None,
 ) -> None:
@@ -29,7 +28,6 @@ def partition_in_place(
         root: The nodes.
         meshes: The meshes in use.
         ending: The passes, from `partition_ending`.
-        completes_sums: Whether the program has collectives that complete sums; they are marked.
         diagnostics: Where warnings go.
         after_pass: Called after every pass.
 
@@ -37,8 +35,7 @@ def partition_in_place(
         PassError: The program cannot be partitioned; the error names the op.
     """
     _put_first(root, meshes)
-    if completes_sums:
-        leave_sums_to_passes(root)
+    leave_sums_to_passes(root)
     if getattr(module.origin, "inspections", None):
         from pyshardy.runtime.inspections import drop_answered
 
@@ -55,6 +52,9 @@ def _user_partitioners(module: Module) -> Iterator[Pass]:
 
 
 def _put_first(root: Op, meshes: Mapping[str, Mesh]) -> None:
-    """Put first a mesh that shardings are on: some passes take the first mesh with axes for all devices."""
+    """Put first the meshes that shardings are on; a mesh that none is on may have other devices.
+
+    `sdy-resolve-single-device-sharding` gathers on the first mesh with axes, as the reference does.
+    """
     for op in reversed([op for op in root.region.block if op.name == "sdy.mesh" and op.attrs["sym_name"] in meshes]):
         root.region.block.prepend(op.detach())

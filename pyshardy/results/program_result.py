@@ -25,7 +25,7 @@ from pyshardy.runtime.engine import Engine
 from pyshardy.source.places import short_path, user_place
 
 if TYPE_CHECKING:
-    from pyshardy.compilers.answer import Answer
+    from pyshardy.compilers.answer import CompilerAnswer
     from pyshardy.costing.traffic import Traffic
     from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
@@ -100,7 +100,7 @@ class ProgramResult(ABC):
         return tuple(warning_text(message, self.before.name) for message in self.diagnostics)
 
     @cached_property
-    def answer(self) -> Answer | None:
+    def answer(self) -> CompilerAnswer | None:
         """The answer of the compiler that was asked; None if none was."""
         compiler = self.propagate_options.compiler
         if not compiler:

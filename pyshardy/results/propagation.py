@@ -214,11 +214,11 @@ class Propagation(Result, ResultShardings):
     @cached_property
     def bytes_on_all_devices(self) -> int:
         """The larger of two estimates: the peak of the whole program on one device, and all inputs and outputs."""
-        from pyshardy.runtime.memory import peak_bytes
+        from pyshardy.runtime.memory import peak_bytes_of_program
 
         tensors = [*self.inputs, *self.outputs]
         shards = sum(tensor_bytes(self.interface.local_shape(tensor), tensor.element) for tensor in tensors)
-        return max(peak_bytes(self.module.root), self.device_count * shards)
+        return max(peak_bytes_of_program(self.module.root), self.device_count * shards)
 
     @cached_property
     def per_device(self) -> Partition:
@@ -278,8 +278,7 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
     with pause_gc():
         with watch.stage("export"):
             root = sharded.copy_root() if root is None else root
-            if sharded.completes_sums:
-                forget_marks(root)
+            forget_marks(root)
             options = sharded.applied if dumps else replace(sharded.applied, dump_directory="")
             run_on_root(before, root, propagation_ending(options), diagnostics, watch.after_pass)
         module = before.with_root(root)

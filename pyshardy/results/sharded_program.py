@@ -81,7 +81,6 @@ class ShardedProgram:
         diagnostics: Messages for the user.
         stages: The name and seconds of every stage up to here.
         passes: The same for every pass.
-        completes_sums: Whether it has collectives that complete sums; they are marked.
         runs: The results of propagation, with the nodes that their numbers refer to; these differ from `root`, and
             later passes change them.
         edited_from: What further edits start from, an `EditState`, if this is an edit; else None.
@@ -97,7 +96,6 @@ class ShardedProgram:
     diagnostics: tuple[Diagnostic, ...]
     stages: Seconds
     passes: Seconds
-    completes_sums: bool = False
     runs: tuple[Traced, ...] = ()
     edited_from: object = None
     dumps: str = ""
@@ -135,7 +133,6 @@ class Imported:
         context: The context that the passes share.
         diagnostics: The collector of warnings.
         watch: The stopwatch of the stages.
-        completes_sums: Whether it has collectives that complete sums; they are marked.
         dumps: A directory for dumps, beside that of the options; empty if there is none.
     """
 
@@ -147,7 +144,6 @@ class Imported:
     context: PassContext | None
     diagnostics: Diagnostics
     watch: Stopwatch
-    completes_sums: bool
     dumps: str = ""
 
     def annotated(self, annotations: Iterable[tuple[str, int, TensorSharding | None]]) -> Imported:
@@ -196,14 +192,14 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
             root = program_root(module, options)
             if not options.user_priorities:
                 transform_shardings(root, TensorSharding.without_priorities)
-            completes_sums = mark_completed_sums(root, module.attrs)
+            mark_completed_sums(root, module.attrs)
             applied = for_module(options, root)
             if dumps and not dump_directory and not options.dump_directory:
                 applied = replace(applied, dump_directory=dumps)
         first = sharding_stages(applied, dump_directory)[0]
         with watch.stage(first.name):
             context = run_on_root(module, root, first.passes, diagnostics, watch.after_pass)
-    return Imported(module, options, applied, annotations, root, context, diagnostics, watch, completes_sums, dumps)
+    return Imported(module, options, applied, annotations, root, context, diagnostics, watch, dumps)
 
 
 def propagate_in_place(imported: Imported, dump_directory: str = "") -> PassContext:
@@ -236,7 +232,6 @@ def finish_sharding(
         diagnostics=tuple(diagnostics.messages),
         stages=watch.stages,
         passes=watch.passes,
-        completes_sums=imported.completes_sums,
         runs=tuple(context.runs),
         edited_from=edited_from,
         dumps=imported.dumps,

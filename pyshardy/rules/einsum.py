@@ -29,13 +29,13 @@ _Factor = str | tuple[str, int]
 """A name, or a group of leading dimensions with the position in it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Dim:
     names: tuple[str, ...]
     position: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Value:
     """One operand or result.
 
@@ -50,7 +50,7 @@ class _Value:
     position: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EinsumRule:
     """A rule in einsum notation; call it with an `OpSpec` to get the `Rule` for its shapes.
 

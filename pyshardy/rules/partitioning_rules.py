@@ -21,7 +21,7 @@ _PAIR = 2
 _SPECIAL_FACTORS = ("reduction", "need_replication", "permutation")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ShapeOf:
     """A tensor as a callback gets it.
 
@@ -96,7 +96,7 @@ def _dim(dim: Any) -> str:
     return f"({' '.join(dim)})"
 
 
-def call(callback: Callable[..., Any], spec: OpSpec) -> Any:
+def call_rule(callback: Callable[..., Any], spec: OpSpec) -> Any:
     """The answer of a callback for an op, from lists of tensors as JAX passes them. Its mesh is None.
 
     Raises:

@@ -17,7 +17,7 @@ from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.ops import OPS, ops_that
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.rule import Rule
-from pyshardy.rules.traits import SILENT, load_function, names_function
+from pyshardy.rules.traits import SILENT, function_of_trait, names_function
 from pyshardy.rules.user_rules import USER_RULES, user_rule_of
 
 RULES: Final = {name: traits.rule for name, traits in OPS.items() if traits.rule and names_function(traits.rule)}
@@ -86,7 +86,7 @@ register_cache(_cached_rule.cache_clear)
 def _build(key: str, spec: OpSpec, conservative: bool) -> Rule | None:
     if key in USER_RULES:
         return user_rule_of(spec, conservative)
-    found: Rule | None = load_function("rule", RULES[key])(spec, conservative)
+    found: Rule | None = function_of_trait("rule", RULES[key])(spec, conservative)
     return found
 
 

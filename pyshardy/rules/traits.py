@@ -176,10 +176,10 @@ def names_function(entry: str | None) -> bool:
 
 
 @cache
-def load_function(trait: str, entry: str) -> Callable[..., Any]:
+def function_of_trait(trait: str, entry: str) -> Callable[..., Any]:
     """The function that a trait names.
 
-    >>> load_function("rule", "shape:pad").__module__
+    >>> function_of_trait("rule", "shape:pad").__module__
     'pyshardy.rules.shape'
     """
     module, _, function = entry.partition(":")
@@ -187,4 +187,4 @@ def load_function(trait: str, entry: str) -> Callable[..., Any]:
     return found
 
 
-register_cache(load_function.cache_clear)
+register_cache(function_of_trait.cache_clear)

@@ -12,16 +12,16 @@ from pyshardy.core.intern import clear_caches
 from pyshardy.core.text import named_type
 from pyshardy.errors import InvalidRuleError, UsageError
 from pyshardy.rules.opspec import OpSpec
-from pyshardy.rules.partitioning_rules import call, is_callback, is_jax_rule, notation_of, split_answer
+from pyshardy.rules.partitioning_rules import call_rule, is_callback, is_jax_rule, notation_of, split_answer
 from pyshardy.rules.rule import Rule
 
 if TYPE_CHECKING:
     from pyshardy.rules.einsum import EinsumRule
 
-RuleBuilder = Callable[[OpSpec, bool], Rule | None]
-UserRuleBuilder = Callable[[OpSpec, bool], Rule | str | None]
 
-USER_RULES: Final[dict[str, UserRuleBuilder]] = {}
+UserRuleFunction = Callable[[OpSpec, bool], Rule | str | None]
+
+USER_RULES: Final[dict[str, UserRuleFunction]] = {}
 """The rules that users have registered, by `OpSpec.key`."""
 
 
@@ -135,7 +135,7 @@ def _einsum_rule(notation: str, **options: Any) -> EinsumRule:
     return einsum_rule(notation, **options)
 
 
-def _builder(rule: Any, options: Mapping[str, object]) -> UserRuleBuilder:
+def _builder(rule: Any, options: Mapping[str, object]) -> UserRuleFunction:
     if isinstance(rule, str):
         return _einsum_rule(rule, **options)
     if is_jax_rule(rule):
@@ -144,8 +144,8 @@ def _builder(rule: Any, options: Mapping[str, object]) -> UserRuleBuilder:
     if isinstance(rule, Rule):
         return lambda spec, conservative: rule
     if is_callback(rule):
-        return lambda spec, conservative: call(rule, spec)
-    builder: UserRuleBuilder = rule
+        return lambda spec, conservative: call_rule(rule, spec)
+    builder: UserRuleFunction = rule
     return builder
 
 

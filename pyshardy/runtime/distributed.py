@@ -1,7 +1,8 @@
 """Joining the processes of a program on several machines, on JAX's own distributed runtime.
 
-JAX ends a process that waits in vain for another one. Here the processes connect to process 0 first, and a process that
-misses another one raises an error.
+JAX ends a process that waits in vain for another one: `jax.distributed.initialize` alone as process 0 of 2 aborts after
+its `initialization_timeout`, with a stack for a message (jaxlib 0.10 and 0.12). Here the processes connect to process 0
+first, and a process that misses another one raises an error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import jax
 
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.runtime.peers import watch
+from pyshardy.runtime.peers import watch_peers
 
 _RETRY_SECONDS = 0.1
 _HELLO_SECONDS = 5.0
@@ -79,7 +80,7 @@ def initialize_distributed(
     except RuntimeError as error:
         reason = str(error).partition("\n")[0]
         raise ShardyError(_DOING, got=reason, needed="processes that have not used JAX before") from error
-    watch(lost_after_s, wait_s)
+    watch_peers(lost_after_s, wait_s)
 
 
 def _check_processes(process_count: int, process_id: int) -> None:

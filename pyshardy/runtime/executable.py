@@ -9,7 +9,7 @@ from typing import Any
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import Interface
 from pyshardy.runtime.arrays import check_inputs
-from pyshardy.runtime.peers import together
+from pyshardy.runtime.peers import run_together
 
 
 class Executable(ABC):
@@ -31,7 +31,7 @@ class Executable(ABC):
             ShardyError: The program fails to compile or run.
         """
         checked = check_inputs(arrays, self.interface.inputs)
-        return together(self.processes, lambda: self.run(checked))
+        return run_together(self.processes, lambda: self.run(checked))
 
     @abstractmethod
     def run(self, arrays: Sequence[Any]) -> list[Any]:

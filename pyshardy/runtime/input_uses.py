@@ -34,7 +34,7 @@ _CALLING = frozenset(("func.call", "sdy.manual_computation", "sdy.named_computat
 _RETURNING = frozenset(("func.return", "sdy.return", "stablehlo.return"))
 
 
-@dataclass
+@dataclass(slots=True)
 class InputUse:
     """The values that an input may have.
 
@@ -83,7 +83,7 @@ class _TracedValue(NamedTuple):
     calls: tuple[Op, ...] = ()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Reached:
     """An op that elements of an input reach: the operand, and the value before."""
 
@@ -92,7 +92,7 @@ class _Reached:
     place: _TracedValue
 
 
-@dataclass
+@dataclass(slots=True)
 class _Uses:
     functions: Mapping[str, Op]
     reached: dict[Value, list[_Reached]] = field(default_factory=dict)

@@ -20,6 +20,7 @@ import numpy as np
 from jaxlib import version
 
 from pyshardy.core.boxes import device_boxes
+from pyshardy.core.children import child_environment, ending_of
 from pyshardy.core.mesh import check_count
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError, UnsupportedVersionError
@@ -197,10 +198,13 @@ def _evaluate(module: Module, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     with _any_dialect(module.context):  # the dialect that runs programs is the interpreter's own
         code = module.bytecode()
     child = [sys.executable, "-m", "pyshardy.runtime.interpreter_process"]
-    done = subprocess.run(child, input=pickle.dumps((code, list(arrays))), capture_output=True, check=False)
+    done = subprocess.run(
+        child, input=pickle.dumps((code, list(arrays))), capture_output=True, check=False, env=child_environment()
+    )
     if done.returncode != 0:
-        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-        reason = next((line for line in lines if "LLVM ERROR" in line), lines[-1] if lines else "its process ended")
+        log = done.stderr.decode(errors="replace")
+        ending = f"a process that {ending_of(done.returncode, log)}"
+        reason = next((line for line in log.splitlines() if "LLVM ERROR" in line), ending)
         raise ShardyError(_DOING, got=reason.removeprefix("LLVM ERROR: "), needed="ops that the interpreter supports")
     found: list[np.ndarray] = pickle.loads(done.stdout)
     return found

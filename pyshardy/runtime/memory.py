@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from pyshardy.core.text import format_bytes
-from pyshardy.costing.peak import peak_bytes as peak_of_program
+from pyshardy.costing.peak import peak_bytes
 from pyshardy.errors import UsageError
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.cost_program import cost_program
@@ -26,7 +26,7 @@ _CGROUP = Path("/proc/self/cgroup")
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-def peak_bytes(root: Op) -> int:
+def peak_bytes_of_program(root: Op) -> int:
     """The peak memory of one run of a program: inputs, outputs, and intermediate values, in bytes.
 
     It is the estimate of `pyshardy.cost` for one device.
@@ -34,7 +34,7 @@ def peak_bytes(root: Op) -> int:
     Args:
         root: The program of one device.
     """
-    return peak_of_program(cost_program(root, {}))
+    return peak_bytes(cost_program(root, {}))
 
 
 def tensors_bytes(tensors: Sequence[InterfaceTensor]) -> int:

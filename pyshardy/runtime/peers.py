@@ -122,7 +122,7 @@ _watch: _Watch | None = None
 _starting = threading.Lock()
 
 
-def watch(lost_after_s: float = _LOST_AFTER, wait_s: float = _WAIT) -> _Watch | None:
+def watch_peers(lost_after_s: float = _LOST_AFTER, wait_s: float = _WAIT) -> _Watch | None:
     """Start sending and watching heartbeats; None if JAX's processes are not joined.
 
     Args:
@@ -144,7 +144,7 @@ def processes_of(devices: Iterable[Any]) -> tuple[int, ...]:
     return tuple(sorted({device.process_index for device in devices}))
 
 
-def together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
+def run_together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
     """Run an action that all processes run together; return its result.
 
     Args:
@@ -154,7 +154,7 @@ def together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
     Raises:
         ShardyError: A process does not arrive in time, or sends no heartbeats any more.
     """
-    watching = watch() if len(processes) > 1 else None
+    watching = watch_peers() if len(processes) > 1 else None
     if watching is None:
         return action()
     found: list[T] = []

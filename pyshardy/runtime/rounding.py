@@ -76,15 +76,15 @@ def run_rounding_otherwise(module: Module, arrays: Sequence[Any]) -> Iterator[li
     checked = [np.asarray(array) for array in check_inputs(arrays, ins)]
     for trial in range(_TRIALS):
         random = np.random.default_rng(trial)
-        yield [np.asarray(output) for output in executable([moved(array, random) for array in checked])]
+        yield [np.asarray(output) for output in executable([nudged(array, random) for array in checked])]
 
 
-def moved(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def nudged(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """An array with every floating-point number moved by a step of its type, up or down, as `random` says."""
     kind = np.dtype(array.dtype)
     if kind.kind == "c":
         part = np.dtype(f"f{kind.itemsize // 2}")
-        return moved(np.ascontiguousarray(array).reshape(-1).view(part), random).view(kind).reshape(array.shape)
+        return nudged(np.ascontiguousarray(array).reshape(-1).view(part), random).view(kind).reshape(array.shape)
     if not jax.numpy.issubdtype(kind, np.floating):
         return array
     mantissa = mantissa_bits(kind)

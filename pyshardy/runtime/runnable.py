@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Iterable
 
 from pyshardy.core.text import format_symbol, quote
 from pyshardy.errors import ShardyError
 from pyshardy.ir.functions import CALL, SHARDING, change_border_attrs, functions, main_function
 from pyshardy.ir.locations import format_location
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, Value, walk
-from pyshardy.ir.op_lists import ops_named, ops_with
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.strings import is_utf8
 from pyshardy.ir.symbol_paths import symbols_in
 from pyshardy.passes.exporting.export_named_computations import ExportNamedComputations
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.rules.properties import IDENTITIES, RESHARDING_COLLECTIVES
-from pyshardy.runtime.barriers import keep_products, keep_slices
 from pyshardy.runtime.callbacks import drop_tokens
 from pyshardy.runtime.device_lists import list_devices
 from pyshardy.runtime.inspections import is_inspection
-from pyshardy.transforms.builder import Builder, zero_text
-from pyshardy.transforms.reshards.op_rules import is_buffer
+from pyshardy.runtime.quirks import Programs, work_around
 from pyshardy.transforms.reshards.single_device import is_on_single_device
 
-_ARRANGING = frozenset(("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.transpose"))
 _RESHARDS = {"sdy.reshard": "sharding"} | dict.fromkeys(RESHARDING_COLLECTIVES, "out_sharding")
 """The ops that only change a sharding, and the attribute with the new sharding."""
 _CALLED = "called_computations"
-_RANDOM_TYPES = frozenset(("f16", "bf16", "f32", "f64", "i32", "i64", "ui32", "ui64"))
-"""The elements of which XLA for CPUs makes random numbers by `stablehlo.rng`."""
 _MARKS = IDENTITIES - {"sdy.reshard"}
 """The ops that only annotate shardings."""
 
@@ -57,48 +52,10 @@ def partitionable(module: Module, device_count: int) -> Module:
             op.rename("stablehlo.constant")
         elif is_inspection(op):  # it contains an address in the process that lowered it
             _leave_out(op)
-        elif _only_reshapes(op) and _is_of_several(op.operands[0]):
-            op.remove_attr(SHARDING)
     with module.context:
         list_devices(root, module)
-    for loop in [op for op in walk(root) if op.name == "stablehlo.while"]:
-        _free_loop(loop)
-    make_runnable(root, module, device_count)
+    make_runnable(root, module, device_count, (Programs.PROPAGATED,))
     return module.with_root(root)
-
-
-def _is_of_several(value: Value) -> bool:
-    """Whether a value is a result of an op with several results, perhaps in another shape.
-
-    If a chain of reshapes ends where it began, XLA gives its sharding to the result that it began with, and then takes
-    it for the sharding of the first result of that op: it refuses the program if the ranks differ. It finds the same
-    sharding by propagation.
-    """
-    op = value.owner
-    while isinstance(op, Op) and _only_reshapes(op):
-        op = op.operands[0].owner
-    return isinstance(op, Op) and len(op.results) > 1
-
-
-def _only_reshapes(op: Op) -> bool:
-    """Whether the result of an op has the elements of its operand, each once."""
-    return op.name in _ARRANGING and prod(op.operands[0].type.shape or ()) == prod(op.result.type.shape or ())
-
-
-def _free_loop(loop: Op) -> None:
-    """Constrain the results of a loop instead of giving the loop a list of shardings.
-
-    XLA removes unchanged and unused values of a loop before it reads the shardings, but keeps the list of shardings.
-    The list is then too long, and XLA fails.
-    """
-    shardings = loop.attrs.get(SHARDING, ())
-    loop.remove_attr(SHARDING)
-    for value, sharding in zip(loop.results, shardings):
-        if value.flat_uses and value.type.is_ranked_tensor:
-            constrained = {"sharding": sharding.with_unreduced(())}
-            constraint = Op("sdy.sharding_constraint", [value], [value.type], constrained, location=loop.location)
-            constraint.insert_after(loop)
-            value.replace_other_uses(constraint)
 
 
 def sequential(module: Module) -> Module:
@@ -139,34 +96,28 @@ def _leave_out(op: Op) -> None:
     op.erase()
 
 
-def make_runnable(root: Op, module: Module, count: int) -> None:
-    """Adapt a module to XLA: the name of the main function, the number of devices, and dimensions of sorts.
-
-    XLA does not handle sort dimensions that count from the end, so they are rewritten. It has no undefined buffers on
-    CPUs, so these become zeros, as in JAX.
+def make_runnable(root: Op, module: Module, count: int, programs: Iterable[Programs] = ()) -> None:
+    """Adapt a module to XLA: the name of the main function, the number of devices, and what XLA would do wrong.
 
     Args:
         root: The module to change.
         module: The module that it comes from.
         count: Number of devices.
+        programs: What the module is, besides one of all programs.
 
     Raises:
-        ShardyError: JAX does not support the name of a function, a mesh or a mesh axis.
+        ShardyError: JAX does not support the name of a function, a mesh or a mesh axis, or XLA would end the process.
     """
     main = main_function(root)
     _check_names(root, main)
     _check_called(root)
-    _check_random(root)
     main.set_attr("sym_name", "main")
     main.remove_attr("sym_visibility")
     _leave_out_stray_ops(root)
     with module.context:
         root.set_attr("mhlo.num_partitions", module.attrs.parse(f"{count} : i32"))
         root.set_attr("mhlo.num_replicas", module.attrs.parse("1 : i32"))
-        _count_sorted_dimensions_from_the_front(root, module)
-        keep_slices(root, module)
-        keep_products(root, module)
-        _fill_buffers(root, module)
+        work_around(root, module, (Programs.ALL, *programs))
 
 
 def _check_names(root: Op, main: Op) -> None:
@@ -209,34 +160,3 @@ def _check_called(root: Op) -> None:
                 got=f"a {'' if op.name == CALL else 'custom '}call of {format_symbol(missing)}, which is only declared",
                 needed="a function with a body",
             )
-
-
-def _check_random(root: Op) -> None:
-    """Refuse random numbers of a type over which XLA ends the process."""
-    for op in ops_with(root, "rng_distribution", ("stablehlo.rng",)):
-        element = op.result.type.element
-        if element not in _RANDOM_TYPES:
-            raise ShardyError(
-                "running a program",
-                where=format_location(op.location),
-                got=f"'{op.name}' of {element}",
-                needed=f"one of {', '.join(sorted(_RANDOM_TYPES))}, as XLA makes no others",
-            )
-
-
-def _fill_buffers(root: Op, module: Module) -> None:
-    for op in [op for op in walk(root) if is_buffer(op)]:
-        builder, type = Builder(module.attrs, op, op.location), op.result.type
-        zero = builder.splat(zero_text(type.element), builder.like((), type))
-        op.result.replace_uses(builder.broadcast(zero, type.shape or ()))
-        op.erase()
-
-
-def _count_sorted_dimensions_from_the_front(root: Op, module: Module) -> None:
-    """Count sort dimensions from the front. XLA misreads dimensions that count from the end, except the last one."""
-    for op in walk(root):
-        if op.name == "stablehlo.sort" and op.operands[0].type.rank:
-            dimension = op.attrs.get("dimension")
-            number = -1 if dimension is None else dimension.value
-            if number < 0:
-                op.set_attr("dimension", module.attrs.i64(number + op.operands[0].type.rank))

@@ -17,15 +17,12 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import functions, main_function, signature
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType, walk
-from pyshardy.rules.properties import REDUCING_COLLECTIVES
-from pyshardy.runtime.barriers import keep_complex_sums, keep_exchanged_whole, keep_ffts_in_order
+from pyshardy.ir.nodes import Block, Op, Region, Value, ValueType
 from pyshardy.runtime.callbacks import call_per_device, drop_tokens
 from pyshardy.runtime.device_lists import list_devices
+from pyshardy.runtime.quirks import Programs
 from pyshardy.runtime.runnable import make_runnable
 from pyshardy.transforms.builder import Builder, zero_text
-from pyshardy.transforms.channels import CHANNEL, Channels
-from pyshardy.transforms.reduction_kinds import combiners
 
 DEVICES = "pyshardy_devices"
 """The name of the axis of all devices, and of its mesh."""
@@ -58,14 +55,9 @@ def stacked(module: Module, devices: int, on_cpus: bool = False) -> Module:
     name = rename_program(root, main)
     with module.context:
         list_devices(root, module)
-        keep_complex_sums(root, module)
-        keep_ffts_in_order(root, module)
         call_per_device(root, module.attrs)
-        if on_cpus:
-            keep_nans(root, module)
-            keep_exchanged_whole(root, module)
         _add_main(_Types(module, devices), root, main, name)
-    make_runnable(root, module, devices)
+    make_runnable(root, module, devices, (Programs.PER_DEVICE, *((Programs.ON_CPUS,) if on_cpus else ())))
     return module.with_root(root)
 
 
@@ -161,45 +153,3 @@ def _fill(
     ]
     call = block.append(Op("func.call", args, outputs, {"callee": name}, location=location))
     block.append(Op("sdy.return", call.results, location=location))
-
-
-_EXTREMES = frozenset(("maximum", "minimum"))
-_BITS = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
-
-
-def keep_nans(root: Op, module: Module) -> None:
-    """Let maxima and minima across devices propagate NaNs, as on one device."""
-    channels = Channels(root, module.attrs)
-    for op in list(walk(root)):
-        if op.name not in REDUCING_COLLECTIVES or not all(operand.type.element in _BITS for operand in op.operands):
-            continue
-        name = (combiners(op) or ("",))[0]
-        if name in _EXTREMES:
-            _reduce_as_integers(op, name, Builder(module.attrs, op, op.location), channels)
-
-
-def _reduce_as_integers(op: Op, name: str, builder: Builder, channels: Channels) -> None:
-    for operand, result in zip(op.operands, op.results):
-        keys = _keys(operand, name, builder)
-        attrs = op.attrs | ({CHANNEL: channels.next()} if CHANNEL in op.attrs else {})
-        reduced = builder.op(op.name, [keys], [builder.type(result.type.shape or (), keys.type.element)], attrs, 1)
-        scalar = builder.like((), keys.type)
-        builder.body(reduced, [scalar, scalar], lambda inner, args: [inner.combine(name, *args)])
-        numbers = builder.value("bitcast_convert", [_flipped(reduced.result, builder)], result.type)
-        result.replace_uses(numbers)
-    op.erase()
-
-
-def _keys(value: Value, name: str, builder: Builder) -> Value:
-    """Integers in the order of the numbers; NaN wins."""
-    width = _BITS[value.type.element]
-    bits = builder.value("bitcast_convert", [value], builder.type(value.type.shape or (), f"i{width}"))
-    last = builder.splat(str(2 ** (width - 1) - 1 if name == "maximum" else -(2 ** (width - 1))), bits.type)
-    return builder.select(builder.compare("NE", value, value), last, _flipped(bits, builder))
-
-
-def _flipped(bits: Value, builder: Builder) -> Value:
-    """Integers in the order of the numbers with these bits; applied to such integers, the bits."""
-    width = int(bits.type.element[1:])
-    flipped = builder.combine("xor", bits, builder.splat(str(2 ** (width - 1) - 1), bits.type))
-    return builder.select(builder.compare("LT", bits, builder.splat("0", bits.type)), flipped, bits)

@@ -7,7 +7,7 @@ import linecache
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class SourceSpan(NamedTuple):
     """An expression in a file, as JAX writes it into locations.
 
     Attributes:
@@ -24,10 +24,10 @@ class Span(NamedTuple):
     end_line: int
     end_column: int
 
-    def contains(self, other: Span) -> bool:
+    def contains(self, other: SourceSpan) -> bool:
         """Whether another expression is this one, or a part of it.
 
-        >>> Span("f.py", 3, 4, 3, 20).contains(Span("f.py", 3, 8, 3, 20))
+        >>> SourceSpan("f.py", 3, 4, 3, 20).contains(SourceSpan("f.py", 3, 8, 3, 20))
         True
         """
         return (
@@ -37,7 +37,7 @@ class Span(NamedTuple):
         )
 
 
-class Assignment(NamedTuple):
+class SourceAssignment(NamedTuple):
     """A statement that gives one value a name, or returns it.
 
     Attributes:
@@ -50,7 +50,7 @@ class Assignment(NamedTuple):
     """
 
     name: str
-    span: Span
+    span: SourceSpan
     line: int
     end_line: int
     column: int
@@ -63,7 +63,7 @@ def read_lines(file: str) -> list[str]:
     return linecache.getlines(file)
 
 
-def assignments(file: str, lines: list[str]) -> dict[Span, Assignment]:
+def assignments(file: str, lines: list[str]) -> dict[SourceSpan, SourceAssignment]:
     """The assignments to a name and the returned values, by expression; empty for a file that is not Python.
 
     Args:
@@ -83,7 +83,7 @@ def assignments(file: str, lines: list[str]) -> dict[Span, Assignment]:
         name, value = _named(node)
         if name is not None and isinstance(node, ast.stmt) and value is not None:
             span = _span(file, value)
-            found[span] = Assignment(
+            found[span] = SourceAssignment(
                 name, span, node.lineno, node.end_lineno or node.lineno, node.col_offset, _is_alone(node, lines)
             )
     return found
@@ -99,9 +99,9 @@ def _named(node: ast.AST) -> tuple[str | None, ast.expr | None]:
     return None, None
 
 
-def _span(file: str, value: ast.expr) -> Span:
+def _span(file: str, value: ast.expr) -> SourceSpan:
     """Where an expression is; Python's parser counts bytes, as JAX does."""
-    return Span(file, value.lineno, value.col_offset, value.end_lineno or 0, value.end_col_offset or 0)
+    return SourceSpan(file, value.lineno, value.col_offset, value.end_lineno or 0, value.end_col_offset or 0)
 
 
 def _is_alone(node: ast.stmt, lines: list[str]) -> bool:

@@ -18,7 +18,7 @@ from pyshardy.ir.functions import is_declaration, main_function, set_arg_attr, s
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_named, ops_with
 from pyshardy.ir.program_index import FunctionResultPlace
-from pyshardy.propagation.debug import Edge, edges_of, format_edges
+from pyshardy.propagation.debug import PropagationEdge, format_edges, propagation_edges
 from pyshardy.propagation.origins import CONSTRAINT, Origins, plain_axis
 from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.run import Propagated
@@ -72,7 +72,7 @@ class DebugInfo:
         self._program = program
         self._values = values
         self._names: dict[Op, str] = {}
-        self._edges: dict[Op | None, tuple[int, list[Edge]]] = {}  # None: results of the main function
+        self._edges: dict[Op | None, tuple[int, list[PropagationEdge]]] = {}  # None: results of the main function
         self._next = _last_step(root) + 1
         if options.origins:
             self._origins = Origins.given(program)
@@ -87,7 +87,7 @@ class DebugInfo:
     def apply(self, op: Op, sharding: TensorSharding) -> None:
         """Record that a constraint wrote its sharding onto its input; ignore scalars."""
         axes = [axis for dim in sharding.dims for axis in dim.axes]
-        self._add_edges(op, 1, [Edge(self._next, axis, 1, 0) for axis in axes])
+        self._add_edges(op, 1, [PropagationEdge(self._next, axis, 1, 0) for axis in axes])
         self._next += bool(sharding.dims)
         if self._options.origins:
             result, operand = self._numbers[op.result], self._numbers[op.operands[0]]
@@ -96,7 +96,7 @@ class DebugInfo:
 
     def follow(self, propagated: Propagated, ops: Sequence[Op]) -> None:
         """Record the steps of propagation; the ops are those that the numbers of the program stand for."""
-        edges = edges_of(propagated.steps, propagated.shardings, self._program.meshes)
+        edges = propagation_edges(propagated.steps, propagated.shardings, self._program.meshes)
         for step, edge in edges:
             numbered = edge._replace(number=edge.number + self._next)
             if step.op == MAIN_RESULT:
@@ -108,7 +108,7 @@ class DebugInfo:
         if self._options.origins:
             self._origins.follow(edges)
 
-    def _add_edges(self, op: Op | None, operand_count: int, edges: Iterable[Edge]) -> None:
+    def _add_edges(self, op: Op | None, operand_count: int, edges: Iterable[PropagationEdge]) -> None:
         for edge in edges:
             self._edges.setdefault(op, (operand_count, []))[1].append(edge)
 

@@ -30,7 +30,7 @@ _PADDED_LATER = frozenset(("sdy.reshard", "sdy.constant"))
 """Ops whose operands are not sliced and whose results are not padded at the border of the module."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BoundaryValue:
     """An operand or result of the manual computation.
 

@@ -39,7 +39,7 @@ _TPUS = {
 _MOST_REPLICATIONS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wishes:
     """How programs are analysed.
 
@@ -56,7 +56,7 @@ class Wishes:
     tables: TableOptions = DEFAULTS
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Analysis:
     """The analysis of one program.
 
@@ -173,7 +173,7 @@ def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind:
     ('<@mesh, [{"x"}]>', 'NVIDIA H100 SXM')
     """
     module = load_content(content, name, needs_tilings=False)
-    hardware = wishes.hardware or chip_of(kind)
+    hardware = wishes.hardware or chip_of_device(kind)
     notes: list[str] = []
     devices = _devices(content)
     compiler, word = _compiler(wishes.compiler, hardware, platform, devices)
@@ -211,10 +211,10 @@ def _compiler(given: str | None, hardware: str, platform: str, devices: int) -> 
     return compiler_for(own, devices, hardware), "" if compiler_for(own, devices, hardware) else stand_in(own, devices)
 
 
-def chip_of(kind: str) -> str:
+def chip_of_device(kind: str) -> str:
     """The chip of a device, by what JAX calls it; empty if prices for it are unknown.
 
-    >>> chip_of("NVIDIA H100 80GB HBM3"), chip_of("TPU v5 lite"), chip_of("cpu")
+    >>> chip_of_device("NVIDIA H100 80GB HBM3"), chip_of_device("TPU v5 lite"), chip_of_device("cpu")
     ('h100', 'v5e', '')
     """
     found = _GPUS.search(kind)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-Names = dict[str, tuple[str, list[int]]]
+ModelNames = dict[str, tuple[str, list[int]]]
 """For the name that JAX was given: the name in the model, and the first sizes of the array.
 
 For arguments without a name, "%3" is the argument at position 3. "result[1]*" stands for all names that begin with
@@ -33,7 +33,7 @@ _DEPTH = 400
 """The number of calls to look through."""
 
 
-def names_of_calls(text: str) -> Names:
+def names_of_calls(text: str) -> ModelNames:
     """The names of arrays of the program that is being compiled.
 
     Args:
@@ -108,10 +108,10 @@ def _leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tup
     return [(_FLAT.sub(r"[\1]", tree_util.keystr(path)), leaf) for path, leaf in found]
 
 
-def _equinox(names: Mapping[str, Any]) -> Names:
+def _equinox(names: Mapping[str, Any]) -> ModelNames:
     """Names under `eqx.filter_jit`: the leaves of the first argument, and those of the others, are numbered."""
     arguments, _ = _bound(names["jit_wrapper"], names["args"], names["kwargs"])
-    found: Names = {"result[0]": ("result.equinox_marker", []), "result[1]*": ("result", [])}
+    found: ModelNames = {"result[0]": ("result.equinox_marker", []), "result[1]*": ("result", [])}
     for part, given in (("first", arguments[:1]), ("rest", arguments[1:])):
         leaves = [(name + path, leaf) for name, value in given for path, leaf in _leaves(value)]
         for number, (name, leaf) in enumerate(leaves):
@@ -120,17 +120,17 @@ def _equinox(names: Mapping[str, Any]) -> Names:
     return found
 
 
-def _references(names: Mapping[str, Any]) -> Names:
+def _references(names: Mapping[str, Any]) -> ModelNames:
     """Names of the arguments of a function that takes mutable arrays, for which JAX writes none; by their positions."""
     arguments, _ = _bound(names["fun"], names["args"], names["kwargs"])
     leaves = [(name + path, leaf) for name, value in arguments for path, leaf in _leaves(value)]
     return {f"%{number}": (name, _shape(leaf)) for number, (name, leaf) in enumerate(leaves)}
 
 
-def _haliax(names: Mapping[str, Any]) -> Names:
+def _haliax(names: Mapping[str, Any]) -> ModelNames:
     """Names under `hax.named_jit`: paths are kept behind the numbers of arguments."""
     arguments, count = _bound(names["self"], names["args"], names["kwargs"])
-    found: Names = {"result[0]*": ("result", [])}
+    found: ModelNames = {"result[0]*": ("result", [])}
     for number, (name, value) in enumerate(arguments):
         place = f"[0][{number}]" if number < count else f"[1]['{name}']"
         for path, leaf in _leaves(value):
@@ -139,10 +139,10 @@ def _haliax(names: Mapping[str, Any]) -> Names:
     return found
 
 
-def _torchax(names: Mapping[str, Any]) -> Names:
+def _torchax(names: Mapping[str, Any]) -> ModelNames:
     """Names under `torchax.interop.jax_jit`, which calls a function of `*args` and `**kwargs`."""
     arguments, count = _bound(_torch_function(names), names["args"], names["kwargs"])
-    found: Names = {}
+    found: ModelNames = {}
     for number, (name, value) in enumerate(arguments):
         place = f"args[{number}]" if number < count else f"kwargs['{name}']"
         found |= {place + path: (name + path, _shape(leaf)) for path, leaf in _leaves(value)}
@@ -157,7 +157,7 @@ def _torch_function(names: Mapping[str, Any]) -> Any:
     return function
 
 
-def _nnx(names: Mapping[str, Any]) -> Names:
+def _nnx(names: Mapping[str, Any]) -> ModelNames:
     """Names under `nnx.jit`: the arrays of every model are numbered."""
     nnx = sys.modules["flax.nnx"]
     model = getattr(nnx, "Pytree", None) or nnx.Object
@@ -168,7 +168,7 @@ def _nnx(names: Mapping[str, Any]) -> Names:
     if function is None or not any(isinstance(leaf, model) for leaf in _models((args, kwargs), model)):
         return {}
     arguments, count = _bound(function, args, kwargs)
-    found: Names = {}
+    found: ModelNames = {}
     for position, (name, value) in enumerate(arguments):
         for path, leaf in _leaves(value, lambda node: isinstance(node, model)):
             if not isinstance(leaf, model):
@@ -187,16 +187,16 @@ def _models(tree: Any, model: Any) -> list[Any]:
     return [leaf for _, leaf in _leaves(tree, lambda node: isinstance(node, model))]
 
 
-def _keras(parts: Sequence[tuple[str, str]]) -> Callable[[Mapping[str, Any]], Names]:
+def _keras(parts: Sequence[tuple[str, str]]) -> Callable[[Mapping[str, Any]], ModelNames]:
     """Names in the steps of keras, whose state is a list for each of some parts.
 
     Args:
         parts: The name that each part gets, and what holds its variables.
     """
 
-    def names_of(names: Mapping[str, Any]) -> Names:
+    def names_of(names: Mapping[str, Any]) -> ModelNames:
         owner = names["self"]
-        found: Names = {}
+        found: ModelNames = {}
         for part, (name, attribute) in enumerate(parts):
             for number, variable in enumerate(_followed(owner, attribute)):
                 told = (f"{name}['{variable.path}']", _shape(variable))
@@ -218,7 +218,7 @@ _MODEL = (("model", "trainable_variables"), ("model", "non_trainable_variables")
 _METRICS = ("metrics", "metrics_variables")
 _KERAS = "keras.src.backend.jax.trainer"
 _TRAINING = _keras((*_MODEL, ("optimizer", "optimizer.variables"), _METRICS))
-_FINDERS: dict[tuple[str, str], Callable[[Mapping[str, Any]], Names]] = {
+_FINDERS: dict[tuple[str, str], Callable[[Mapping[str, Any]], ModelNames]] = {
     ("equinox._jit", "_call"): _equinox,
     ("haliax.partitioning", "_call"): _haliax,
     _TORCHAX: _torchax,

@@ -8,7 +8,7 @@ from typing import Any
 from pyshardy.watching.running import Compiled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """A program that is shown.
 

@@ -35,7 +35,7 @@ _COLUMNS = (
 )
 
 
-def overview(found: Sequence[Found]) -> Table:
+def table_of_programs(found: Sequence[Found]) -> Table:
     """The programs at a glance.
 
     Args:
@@ -52,7 +52,7 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
         found: The programs that are shown.
         others: The names, numbers and reasons of the others.
     """
-    table = without_empty(overview(found))
+    table = without_empty(table_of_programs(found))
     head = "".join(f"<th>{escape(column.heading)}" for column in table.columns)
     rows = "".join(
         f"<tr><td>{_link(one)}{''.join(f'<td>{escape(cell.text)}' for cell in cells)}\n"

@@ -42,7 +42,7 @@ _OTHERS = {"identity_fn", "multi_slice", "normal_real", "threefry_seed", "threef
 """Functions behind public ones, by which their programs are named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Request:
     """What a watched script is asked for.
 
@@ -65,7 +65,7 @@ class Request:
         return json.dumps(asdict(self))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Head:
     """What the text of a program says at its top.
 

@@ -124,15 +124,15 @@ def lost_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(one.word for one in _LOST if any(one.pattern.search(name) for name in given))
 
 
-def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def changed_inputs(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """Why a function was compiled again, in lines: the inputs that were not the same before.
 
     Args:
         before: Every input of the earlier program: its name, its shape and its sharding.
         after: The same of the later one.
 
-    >>> for line in changes({"w": "f32[8], replicated", "x": "f32[4]"}, {"w": "f32[8], P('data')", "x": "f32[4]"}):
-    ...     print(line)
+    >>> before = {"w": "f32[8], replicated", "x": "f32[4]"}
+    >>> print(*changed_inputs(before, before | {"w": "f32[8], P('data')"}), sep="\\n")
     compiled again, because inputs are sharded otherwise; out_shardings of what returns them avoid that:
       w: f32[8], replicated → f32[8], P('data')
     """

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from pyshardy.errors import ShardyError
 from pyshardy.watching.analysis import Wishes, analyse
-from pyshardy.watching.calls import Names, function_of_calls, names_of_calls
+from pyshardy.watching.calls import ModelNames, function_of_calls, names_of_calls
 from pyshardy.watching.hidden import hidden_lines, listed
 from pyshardy.watching.inside import ENDING, Request, folder_of_dumps, head_of, own_names, why_hidden
 from pyshardy.watching.names import with_name, with_names
@@ -45,7 +45,7 @@ class _Names:
 
     def __init__(self) -> None:
         self._folder: Path | None = None
-        self._found: dict[str, tuple[str, Names]] = {}
+        self._found: dict[str, tuple[str, ModelNames]] = {}
         self._is_listening = False
 
     @contextmanager

@@ -35,7 +35,7 @@ _PYTHON = re.compile(r"python[\d.]*(\.exe)?")
 _UNHOOKED = "unhooked"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Compiled:
     """A program that the script compiled.
 
@@ -64,7 +64,7 @@ class Compiled:
     names: Mapping[str, tuple[str, Sequence[int]]] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How a watched script ended.
 

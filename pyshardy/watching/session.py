@@ -19,9 +19,9 @@ from pyshardy.errors import ShardyError
 from pyshardy.watching.found import Found
 from pyshardy.watching.hidden import listed
 from pyshardy.watching.index import index_page
-from pyshardy.watching.names import changes, with_name, with_names
+from pyshardy.watching.names import changed_inputs, with_name, with_names
 from pyshardy.watching.running import Compiled, Ending
-from pyshardy.watching.worker import Task, Worker
+from pyshardy.watching.worker import AnalysisTask, Worker
 
 _UNFIT = re.compile(r"[^\w.-]+")
 _PLACES = re.compile(rb"^#loc.*\n| loc\((?:#loc\d*|\"(?:[^\"\\]|\\.)*\"|unknown)\)", re.MULTILINE)
@@ -44,7 +44,9 @@ class Session:
         timeout_s: The most seconds for a program.
     """
 
-    def __init__(self, task: Task, tell: Callable[[Found], None], report: str = "", timeout_s: float = 600.0) -> None:
+    def __init__(
+        self, task: AnalysisTask, tell: Callable[[Found], None], report: str = "", timeout_s: float = 600.0
+    ) -> None:
         self.found: list[Found] = []
         self.hidden: Counter[tuple[str, str]] = Counter()
         self.again: Counter[str] = Counter()
@@ -152,5 +154,5 @@ class Session:
             path.unlink()
         before = self._inputs.get(compiled.name)
         self._inputs[compiled.name] = answer["inputs"]
-        again = () if before is None else changes(before, answer["inputs"])
+        again = () if before is None else changed_inputs(before, answer["inputs"])
         return replace(found, text=answer["text"], data=answer["data"], page=page, again=again)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,13 +17,14 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from pyshardy.core.children import child_environment, end_child, ending_of
 from pyshardy.errors import ShardyError
 
 _DOING = "analysing"
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, slots=True)
+class AnalysisTask:
     """A program to analyse.
 
     Attributes:
@@ -62,7 +62,7 @@ class Worker:
         self._child: subprocess.Popen[str] | None = None
         self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (open as long as the worker is)
 
-    def ask(self, task: Task) -> dict[str, Any]:
+    def ask(self, task: AnalysisTask) -> dict[str, Any]:
         """The answer on a program: "text", "data", and "inputs", the shape and sharding of every input.
 
         Raises:
@@ -105,9 +105,7 @@ class Worker:
         if self._child is None:
             self._log.seek(0)
             self._log.truncate()
-            root = str(Path(__file__).parents[2])
-            paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "JAX_PLATFORMS": "cpu"}
+            environment = child_environment({"JAX_PLATFORMS": "cpu"})
             environment.pop("JAX_DUMP_IR_TO", None)
             self._child = subprocess.Popen(  # in a session of its own, which Ctrl-C does not end
                 [sys.executable, "-m", "pyshardy.watching.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -119,9 +117,7 @@ class Worker:
         child, self._child = self._child, None
         if child is None:
             return
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        end_child(child)
         for stream in (child.stdin, child.stdout):
             with suppress(BrokenPipeError):
                 if stream is not None:
@@ -129,10 +125,7 @@ class Worker:
 
     def _ending(self, child: subprocess.Popen[str]) -> str:
         self._log.seek(0)
-        lines = [line.strip() for line in self._log if line.strip()]
-        status = child.returncode
-        how = f"ends with {signal.Signals(-status).name}" if status < 0 else f"ends with status {status}"
-        return f"{how}: {lines[-1]}" if lines else how
+        return ending_of(child.returncode, self._log.read())
 
 
 def main() -> None:
@@ -140,11 +133,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints is no answer
     for line in sys.stdin:
-        answers.write(json.dumps(_answer(Task(**json.loads(line)))) + "\n")
+        answers.write(json.dumps(_answer(AnalysisTask(**json.loads(line)))) + "\n")
         answers.flush()
 
 
-def _answer(task: Task) -> dict[str, Any]:
+def _answer(task: AnalysisTask) -> dict[str, Any]:
     from pyshardy.core.files import write_whole
     from pyshardy.report.printing import TableOptions
     from pyshardy.report.specs import Notation

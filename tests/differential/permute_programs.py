@@ -7,7 +7,7 @@ from random import Random
 from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.reshard.pieces import merged
+from pyshardy.reshard.pieces import merge_neighbours
 
 _MESHES = (
     Mesh([("a", 2), ("b", 2), ("c", 2), ("d", 2)]),
@@ -50,7 +50,7 @@ class PermuteWriter:
 
     def sharding(self) -> TensorSharding:
         """The sharding as it is now."""
-        return TensorSharding("m", (DimSharding(merged(axes, self.mesh)) for axes in self.dims))
+        return TensorSharding("m", (DimSharding(merge_neighbours(axes, self.mesh)) for axes in self.dims))
 
     def _emit(self, op: str) -> None:
         name = f"%{len(self.lines)}"
@@ -79,7 +79,7 @@ class PermuteWriter:
         moved = self.dims[source][-count:]
         del self.dims[source][-count:]
         self.dims[target] += moved
-        self._emit(f"sdy.all_to_all [{{{_text(merged(moved, self.mesh))}}}: {source}->{target}]")
+        self._emit(f"sdy.all_to_all [{{{_text(merge_neighbours(moved, self.mesh))}}}: {source}->{target}]")
 
     def text(self) -> str:
         """The module."""

@@ -16,7 +16,7 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import Propagated, propagate_program
-from pyshardy.propagation.timeline import Timeline
+from pyshardy.propagation.timeline import ShardingTimeline
 from pyshardy.results.edit_base import INPUT
 from support.edits import (
     Changes,
@@ -46,9 +46,9 @@ def run_of(seed: int, features: Features, options: PropagateOptions) -> tuple[Pr
     return run.program, run.propagated
 
 
-def timeline_of(program: Program, run: Propagated, options: PropagateOptions) -> Timeline:
+def timeline_of(program: Program, run: Propagated, options: PropagateOptions) -> ShardingTimeline:
     assert run.recording is not None
-    return Timeline(Layout(program, options, run.recording), run.recording.visits)
+    return ShardingTimeline(Layout(program, options, run.recording), run.recording.visits)
 
 
 def check_rerun(program: Program, run: Propagated, changes: Changes, found: Rerun, options: PropagateOptions) -> None:

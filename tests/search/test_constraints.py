@@ -27,7 +27,7 @@ from pyshardy.ir.source_values import SourceValue, constrained, source_values
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patched
-from pyshardy.source.assignments import Assignment, assignments, read_lines
+from pyshardy.source.assignments import SourceAssignment, assignments, read_lines
 
 Loader = Callable[[ModuleType], pyshardy.Module]
 FILES = {"models": models, "blocks": blocks}
@@ -54,7 +54,7 @@ def block_loader(loss: str) -> Loader:
     return load
 
 
-def one_constraint(value: SourceValue, statement: Assignment) -> PlanConstraint | None:
+def one_constraint(value: SourceValue, statement: SourceAssignment) -> PlanConstraint | None:
     """The value along its first dimension that has an even size."""
     dim = next((dim for dim, size in enumerate(value.shape) if size % 2 == 0), None)
     axes = tuple(("data",) if place == dim else () for place in range(len(value.shape)))

@@ -19,11 +19,11 @@ HAS_USE_ORDERS = 32
 HAS_PROPERTIES = 64
 SHORTEST_OP = 3
 """The fewest bytes of an op: its name, its mask and its location."""
-NONE = -1
+ABSENT = -1
 """The number that stands for an absent item."""
 
 
-_ATTRS, _PROPERTIES, _NONE = HAS_ATTRS, HAS_PROPERTIES, NONE  # C variables in the compiled core, which exports none
+_ATTRS, _PROPERTIES, _NONE = HAS_ATTRS, HAS_PROPERTIES, ABSENT  # C variables in the compiled core, which exports none
 
 
 class UseOrder(NamedTuple):

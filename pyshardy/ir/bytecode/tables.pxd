@@ -4,7 +4,7 @@ cimport cython
 from pyshardy.ir.bytecode.numbers cimport NumberReader
 
 
-cdef class Tables:
+cdef class BytecodeTables:
     cdef public object code
     cdef public Py_ssize_t attr_count
     cdef public Py_ssize_t type_count

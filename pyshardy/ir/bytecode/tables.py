@@ -32,7 +32,7 @@ class AmbiguousLocationError(BytecodeError):
     """The text of a new location would match a location that is in the tables in two forms."""
 
 
-class Tables:
+class BytecodeTables:
     """The tables of some bytecode, and the entries appended to them.
 
     Args:

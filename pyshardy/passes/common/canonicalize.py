@@ -14,7 +14,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.passes.base import Pass
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.rewriting.greedy import GreedyDriver
-from pyshardy.transforms.rewriting.patterns import PATTERNS
+from pyshardy.transforms.rewriting.patterns import OWN_PATTERNS, PATTERNS
 from pyshardy.transforms.rewriting.unlabelled import UNLABELLED
 
 
@@ -24,7 +24,7 @@ class Canonicalize(Pass):
     Attributes:
         enable_patterns: Which rewrites to apply: `sdy-reshard`, `sdy-collective`, or both, separated by a comma. By
             default both, and those without a label: unused operands of manual computations are removed, and equal
-            reshards are merged.
+            reshards are merged. `pyshardy-reshard` is `sdy-reshard` without reshards to another mesh.
         top_down: Whether to start with the first op rather than the last.
     """
 
@@ -35,7 +35,8 @@ class Canonicalize(Pass):
 
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         labels = [label for label in self.enable_patterns.split(",") if label]
-        patterns = {name: found for label in labels or PATTERNS for name, found in PATTERNS.get(label, {}).items()}
+        known = {**PATTERNS, **OWN_PATTERNS}
+        patterns = {name: found for label in labels or PATTERNS for name, found in known.get(label, {}).items()}
         if not labels:
             patterns.update(UNLABELLED)
         GreedyDriver(patterns, context.attrs, self.top_down).run(op)

@@ -7,7 +7,7 @@ from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import OPS
-from pyshardy.rules.traits import load_function
+from pyshardy.rules.traits import function_of_trait
 from pyshardy.transforms.context import PassContext
 
 _RULES = {name: traits.xla_rule for name, traits in OPS.items() if traits.xla_rule}
@@ -21,6 +21,6 @@ class AddHloRules(Pass):
     def run(self, op: Op, context: PassContext) -> None:  # noqa: D102
         for found in ops_named(op, _RULES):
             if RULE not in found.attrs:
-                rule = load_function("xla_rule", _RULES[found.name])(context.specs.spec(found), False)
+                rule = function_of_trait("xla_rule", _RULES[found.name])(context.specs.spec(found), False)
                 if rule is not None:
                     found.set_attr(RULE, rule)

@@ -37,7 +37,7 @@ class ExplicitGatherScatterBatching(Pass):
         GreedyDriver(patterns, context.attrs, top_down=False).run(op)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Kind:
     """A gather or a scatter, and the names of its dimension numbers.
 

@@ -81,7 +81,7 @@ def read_axes(text: str) -> tuple[tuple[str, int], ...] | None:
     return tuple(found)
 
 
-@dataclass
+@dataclass(slots=True)
 class _AnnotatedPlace:
     """A place with an `mhlo.sharding`.
 

@@ -16,7 +16,7 @@ from pyshardy.reshard.around_cost import cost_around
 from pyshardy.reshard.plan import OpInput
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.table import rule_of
-from pyshardy.rules.traits import load_function
+from pyshardy.rules.traits import function_of_trait
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.exchanges.join import exchange_join
@@ -96,7 +96,7 @@ def _exchange_op(op: Op, context: PassContext, env: Environment) -> bool:
         return False
     if op.name == _SLICE and slice_for_all(sharded):
         return True
-    return bool(load_function("exchange_pieces", _EXCHANGES[op.name])(sharded))
+    return bool(function_of_trait("exchange_pieces", _EXCHANGES[op.name])(sharded))
 
 
 def _alternative(op: Op, context: PassContext) -> int | None:

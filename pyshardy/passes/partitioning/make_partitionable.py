@@ -29,7 +29,6 @@ from pyshardy.transforms.reshards.op_reshards import reshard_around
 from pyshardy.transforms.reshards.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_one_mesh
-from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
 from pyshardy.transforms.reshards.written_collectives import (
@@ -115,7 +114,6 @@ class MakePartitionable(Pass):
                     namer.name(inner)
         for reshard in ops_named(op, ("sdy.reshard",)):
             go_through_whole(reshard, meshes)
-            _keep_whole_at_device(reshard, meshes)
 
     def _make_runnable(self, op: Op, context: PassContext) -> None:
         """Reshard around an op that cannot run with its shardings."""
@@ -170,22 +168,6 @@ def _mesh_of(sharding: TensorSharding | None) -> str | Mesh:
 
 def _is_border(op: Op) -> bool:
     return op.is_terminator or op.name == "func.call" or is_data_flow_op(op)
-
-
-def _keep_whole_at_device(reshard: Op, meshes: ModuleMeshes) -> None:
-    """Keep a reshard to or from a single device from being merged with the gather before or the slice after it."""
-    value, target = reshard.operands[0], reshard.attrs["sharding"]
-    if (
-        is_on_single_device(target, meshes)
-        and value.defining_op is not None
-        and value.defining_op.name == "sdy.reshard"
-    ):
-        same = Op("stablehlo.reshape", [value], [value.type], {}, location=reshard.place).insert_before(reshard)
-        reshard.set_operand(0, same.result)
-    elif is_on_single_device(get_sharding(value), meshes):
-        same = Op("stablehlo.reshape", [reshard.result], [value.type], {}, location=reshard.place)
-        same.insert_after(reshard)
-        reshard.result.replace_other_uses(same)
 
 
 def _move_partial_results_to_operand_mesh(op: Op, meshes: ModuleMeshes) -> None:

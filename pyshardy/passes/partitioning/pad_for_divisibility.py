@@ -16,7 +16,7 @@ from pyshardy.ir.shardings import HOLD_OTHERWISE
 from pyshardy.ir.walk import walk
 from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import OPS
-from pyshardy.rules.traits import PAD_IF_OPERANDS, PAD_LIKE_ANY, load_function
+from pyshardy.rules.traits import PAD_IF_OPERANDS, PAD_LIKE_ANY, function_of_trait
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.padding.control import (
     check_agreement,
@@ -51,10 +51,10 @@ def _pad(op: Op, padder: Padder) -> None:
     if padder.unpadded and is_converted(op.name):
         check_operands(op, padder)
     if not op.is_terminator and (op.name in ALWAYS or padder.concerns(op)):
-        handler_of(op.name)(op, padder)
+        pad_handler_of(op.name)(op, padder)
 
 
-Handler = Callable[[Op, Padder], None]
+PadHandler = Callable[[Op, Padder], None]
 
 ALWAYS: Final = HOLD_OTHERWISE | {"stablehlo.pad"}
 """Ops to handle even if nothing around them is padded, because of their shardings or their padding value."""
@@ -77,13 +77,14 @@ def is_converted(name: str) -> bool:
 
 
 @cache
-def handler_of(name: str) -> Handler:
+def pad_handler_of(name: str) -> PadHandler:
     """The function that pads ops of a name.
 
-    >>> [handler_of(f"stablehlo.{name}").__name__ for name in ("slice", "add")], handler_of("chlo.erf").__name__
-    (['pad_slice', 'pad_any'], 'pad_carried')
+    >>> names = ("stablehlo.slice", "stablehlo.add", "chlo.erf")
+    >>> [pad_handler_of(name).__name__ for name in names]
+    ['pad_slice', 'pad_any', 'pad_carried']
     """
-    return cast(Handler, load_function("pad", _entry_of(name)))
+    return cast(PadHandler, function_of_trait("pad", _entry_of(name)))
 
 
-register_cache(handler_of.cache_clear)
+register_cache(pad_handler_of.cache_clear)

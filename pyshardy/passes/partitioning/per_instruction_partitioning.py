@@ -90,7 +90,7 @@ class PerInstructionPartitioning(Pass):
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Which ops of which function are partitioned.
 

@@ -15,7 +15,7 @@ from pyshardy.ir.op_lists import ops_in
 from pyshardy.passes.base import Pass
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.rule import FactorKind, Rule
-from pyshardy.rules.traits import load_function
+from pyshardy.rules.traits import function_of_trait
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.exchanges.resolver import ExchangeOptions, Resolver
@@ -115,7 +115,7 @@ class _Run:
         neighbours, kind = (op.prev, op.next), kind_of(op)
         entry = _EXCHANGES.get(op.name)
         try:
-            if entry is None or not load_function("exchange", entry)(op, self.resolver):
+            if entry is None or not function_of_trait("exchange", entry)(op, self.resolver):
                 self.resolver.replicate(op, known_rule)
         except InvalidShardingError as error:
             raise PassError(op, str(error)) from error

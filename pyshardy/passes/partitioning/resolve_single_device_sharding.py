@@ -70,7 +70,7 @@ def _is_on_one_device(op: Op, meshes: Meshes) -> bool:
     return any(is_on_single_device(get_sharding(result), meshes) for result in results)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Resolver:
     """Resolves ops one by one.
 

@@ -146,7 +146,7 @@ class LayeredCandidates:
         candidate = self._imported.annotated(given)
         propagate_in_place(candidate)
         module, root = candidate.module, candidate.root
-        partition_in_place(module, root, self.meshes, self._ending, candidate.completes_sums)
+        partition_in_place(module, root, self.meshes, self._ending)
         return CostReader(root, self.meshes, module.name, self._kinds).program()
 
     def least_seconds(self) -> float:

@@ -17,7 +17,7 @@ class Edges(NamedTuple):
     strides: tuple[int, ...]
 
 
-def edges_of(op: Op) -> Edges:
+def window_edges(op: Op) -> Edges:
     """The window of a `pad` or `slice` in every dimension."""
     if op.name == "stablehlo.pad":
         low, interior = (tuple(op.attrs[name]) for name in ("edge_padding_low", "interior_padding"))
@@ -31,7 +31,7 @@ def free_dims(op: Op, counts: Sequence[int]) -> set[int]:
 
     Source: docs/semantics/partitioner.md#without-communication
     """
-    edges = edges_of(op)
+    edges = window_edges(op)
     shape, out_shape = op.operands[0].type.shape or (), op.result.type.shape or ()
     is_pad = op.name == "stablehlo.pad"
     return {

@@ -9,13 +9,13 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Value
-from pyshardy.reshard.moves import Move, pad_move, reverse_move, slice_move
+from pyshardy.reshard.moves import ShardMove, pad_move, reverse_move, slice_move
 from pyshardy.transforms.exchanges.edges import free_dims
 from pyshardy.transforms.exchanges.rounds import move
 from pyshardy.transforms.exchanges.sharded_op import Body, FillBody, ShardedOp
-from pyshardy.transforms.exchanges.window import changes, windows_of
+from pyshardy.transforms.exchanges.window import changes_shards, windows_of
 
-Moves = Mapping[int, Move]
+Moves = Mapping[int, ShardMove]
 """The moves of dimensions, in the order in which they are done."""
 
 
@@ -26,7 +26,9 @@ def exchange_window(sharded: ShardedOp) -> bool:
         return False
     is_pad = sharded.op.name == "stablehlo.pad"
     moves = {
-        dim: pad_move(window) if is_pad else slice_move(window) for dim, window in windows.items() if changes(window)
+        dim: pad_move(window) if is_pad else slice_move(window)
+        for dim, window in windows.items()
+        if changes_shards(window)
     }
     if not _are_short(moves):
         return False

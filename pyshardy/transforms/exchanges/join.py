@@ -9,7 +9,7 @@ from pyshardy.core.sharding_on_mesh import Meshes, mesh_of, shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.reshard.around_cost import reshard_cost
-from pyshardy.reshard.moves import JoinedPart, Move, join_move
+from pyshardy.reshard.moves import JoinedPart, ShardMove, join_move
 from pyshardy.transforms.exchanges.exchanges import moved, replace, sent_in_moves
 from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
@@ -67,7 +67,7 @@ def exchange_join(sharded: ShardedOp, meshes: Meshes, limit: int | None) -> bool
     return True
 
 
-def _move(joined: _Joined, dim: int, count: int) -> Move:
+def _move(joined: _Joined, dim: int, count: int) -> ShardMove:
     """The move. Tensors so narrow that many shards would send to one are gathered first, the smallest first."""
     sizes = [(value.type.shape or ())[dim] for value in joined.values]
     while True:
@@ -147,7 +147,9 @@ def _with_sharding(sharded: ShardedOp, value: Value, sharding: TensorSharding) -
     return make_reshard(value, sharding).insert_before(sharded.op).result
 
 
-def _sent(sharded: ShardedOp, joined: _Joined, shardings: list[TensorSharding], wanted: Move, meshes: Meshes) -> int:
+def _sent(
+    sharded: ShardedOp, joined: _Joined, shardings: list[TensorSharding], wanted: ShardMove, meshes: Meshes
+) -> int:
     """The number of elements that every device sends, including reshards of the operands."""
     total = sent_in_moves(sharded, {sharded.op.attrs["dimension"].value: wanted})
     for value, sharding in zip(joined.values, shardings):

@@ -27,7 +27,7 @@ MakeBody = Callable[[Builder, list[Value]], Sequence[Value]]
 """Computes the results of the body from its arguments."""
 
 
-def axes_of(value: Value, dim: int) -> Axes:
+def axes_of_dim(value: Value, dim: int) -> Axes:
     """The axes of a dimension of a value."""
     sharding = get_sharding(value)
     return () if sharding is None or not sharding.dims else sharding.dims[dim].axes
@@ -75,7 +75,7 @@ class Fill(NamedTuple):
     combiner: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Manual:
     """An op that is replaced by a manual computation.
 

@@ -11,7 +11,7 @@ from pyshardy.core.devices import replica_groups, shard_indices
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.shardings import get_sharding
-from pyshardy.reshard.moves import Move, block_size, border_move, shard_blocks
+from pyshardy.reshard.moves import ShardMove, block_size, border_move, shard_blocks
 from pyshardy.reshard.reshape_groups import GroupKind, ReshapeGroup
 from pyshardy.reshard.reshape_halo import Reshape, is_free_group, is_free_reshape
 from pyshardy.transforms.exchanges.rounds import move
@@ -23,7 +23,7 @@ class _Flat(NamedTuple):
 
     group: ReshapeGroup
     axes: Axes
-    move: Move
+    move: ShardMove
 
 
 def exchange_borders(sharded: ShardedOp, limit: int | None) -> bool:

@@ -12,7 +12,7 @@ from pyshardy.ir.shardings import get_sharding
 from pyshardy.rules.ops import OPS
 from pyshardy.rules.rule import FactorKind, Rule
 from pyshardy.rules.table import rule_of
-from pyshardy.rules.traits import load_function
+from pyshardy.rules.traits import function_of_trait
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.exchanges.replicate import replicate_factors
 from pyshardy.transforms.exchanges.sharded_op import Environment, ShardedOp
@@ -78,7 +78,7 @@ class Resolver:
         """The factors along which an op needs data from other shards if they are sharded."""
         found = set(rule.factors_of(FactorKind.PERMUTATION))
         entry = _WHOLE_FACTORS.get(op.name)
-        return found if entry is None else found | load_function("whole_factors", entry)(op, rule, self.context)
+        return found if entry is None else found | function_of_trait("whole_factors", entry)(op, rule, self.context)
 
     def replicate(self, op: Op, known_rule: Rule | None) -> None:
         """Replicate an op along the factors along which it needs data from other shards."""

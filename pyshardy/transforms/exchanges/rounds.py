@@ -8,13 +8,13 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.devices import replica_groups
 from pyshardy.ir.nodes import Value
 from pyshardy.reshard.exchange_plan import Piece, Round
-from pyshardy.reshard.moves import Move
+from pyshardy.reshard.moves import ShardMove
 from pyshardy.transforms.builder import zero_text
 from pyshardy.transforms.exchanges.exchange import group_index
 from pyshardy.transforms.exchanges.sharded_op import Body
 
 
-def move(body: Body, value: Value, padding: Value, dim: int, axes: Axes, wanted: Move) -> Value:
+def move(body: Body, value: Value, padding: Value, dim: int, axes: Axes, wanted: ShardMove) -> Value:
     """Move data along one dimension; return the shard of the result, with padding where no data arrives.
 
     Args:
@@ -28,7 +28,7 @@ def move(body: Body, value: Value, padding: Value, dim: int, axes: Axes, wanted:
     return _Mover(body, padding, dim, axes, wanted).run(value)
 
 
-def gather_line(body: Body, value: Value, dim: int, axes: Axes, wanted: Move, size: int) -> Value:
+def gather_line(body: Body, value: Value, dim: int, axes: Axes, wanted: ShardMove, size: int) -> Value:
     """The whole target interval of a move on every device, as the sum of the contributions of all devices.
 
     Args:
@@ -55,7 +55,7 @@ def nothing_text(element: str) -> str:
 class _Mover:
     """One move of one value."""
 
-    def __init__(self, body: Body, padding: Value, dim: int, axes: Axes, wanted: Move) -> None:
+    def __init__(self, body: Body, padding: Value, dim: int, axes: Axes, wanted: ShardMove) -> None:
         self.builder = body.plain
         self.env = body.sharded.env
         self.padding = padding

@@ -11,7 +11,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.window_halo import Fetch, Stretches, fetch_of, fetch_of_whole
 from pyshardy.transforms.builder import Builder
-from pyshardy.transforms.exchanges.manual import Fill, Manual, axes_of, reshard_operand, scalar
+from pyshardy.transforms.exchanges.manual import Fill, Manual, axes_of_dim, reshard_operand, scalar
 from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.stretches import Along
 from pyshardy.transforms.exchanges.window_numbers import WindowDim
@@ -107,7 +107,7 @@ class Scattered:
 
     def add(self, dim: int, axes: Axes, found: Touching) -> None:
         """Handle a dimension: every shard fetches the windows that overlap it, and the elements that they cover."""
-        covered = fetch_of(found.covered) if axes_of(self.op.operands[_OPERAND], dim) else None
+        covered = fetch_of(found.covered) if axes_of_dim(self.op.operands[_OPERAND], dim) else None
         windows = fetch_of(found.windows)
         self.dims.append((_along(dim, axes, found.covered, covered), _along(dim, axes, found.windows, windows), found))
 

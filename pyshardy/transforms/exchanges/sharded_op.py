@@ -19,7 +19,7 @@ from pyshardy.transforms.channels import Channels
 FillBody = Callable[["Body", list[Value]], Value]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Environment:
     """The data that all ops of a module share.
 
@@ -38,7 +38,7 @@ class Environment:
         return None if self.use_replicas else self.channels.next()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ShardedOp:
     """An op with one sharded tensor operand and one result.
 
@@ -132,7 +132,7 @@ class ShardedOp:
         self.op.erase()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Body:
     """The body of a manual computation.
 

@@ -52,7 +52,7 @@ class Margins(NamedTuple):
     dilation: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Taker:
     """Makes the ops that take intervals out of values.
 

@@ -14,7 +14,7 @@ from pyshardy.reshard.moves import slice_move
 from pyshardy.transforms.exchanges.exchanges import cut_whole_dims, replace
 from pyshardy.transforms.exchanges.rounds import gather_line
 from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
-from pyshardy.transforms.exchanges.window import changes, windows_of
+from pyshardy.transforms.exchanges.window import changes_shards, windows_of
 from pyshardy.transforms.reshards.op_reshards import insert_after
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
 
@@ -47,7 +47,7 @@ def slice_for_all(sharded: ShardedOp) -> bool:
     It is done if a reshard needs the whole dimension, and if an all-reduce sends less than an exchange and a gather.
     """
     windows = windows_of(sharded)
-    dims = [dim for dim, window in windows.items() if changes(window) or window.size != window.out_size]
+    dims = [dim for dim, window in windows.items() if changes_shards(window) or window.size != window.out_size]
     element = sharded.op.result.type.element
     if (
         len(dims) != 1

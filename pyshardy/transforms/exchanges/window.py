@@ -12,7 +12,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import shard_counts
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.halo import Halo, Window, halo_of, is_free_slice
-from pyshardy.transforms.exchanges.edges import edges_of
+from pyshardy.transforms.exchanges.edges import window_edges
 from pyshardy.transforms.exchanges.exchange import Exchange, exchange, linear_start
 from pyshardy.transforms.exchanges.sharded_op import Body, ShardedOp
 
@@ -42,7 +42,7 @@ def _resolve(sharded: ShardedOp) -> bool:
     wanted = [
         _exchange(dim, sharded.sharding.dims[dim].axes, windows[dim], halo)
         for dim, halo in halos.items()
-        if halo is not None and (_is_needed(sharded.op, windows[dim], halo) or changes(windows[dim]))
+        if halo is not None and (_is_needed(sharded.op, windows[dim], halo) or changes_shards(windows[dim]))
     ]
     _emit(sharded, wanted, windows)
     return True
@@ -50,7 +50,7 @@ def _resolve(sharded: ShardedOp) -> bool:
 
 def windows_of(sharded: ShardedOp) -> dict[int, Window]:
     """The sharded dimensions of a `pad` or `slice`."""
-    edges, counts = edges_of(sharded.op), shard_counts(sharded.sharding, sharded.mesh)
+    edges, counts = window_edges(sharded.op), shard_counts(sharded.sharding, sharded.mesh)
     return {
         dim: Window(
             sharded.shape[dim],
@@ -73,7 +73,7 @@ def _is_needed(op: Op, window: Window, halo: Halo | None) -> bool:
     )
 
 
-def changes(window: Window) -> bool:
+def changes_shards(window: Window) -> bool:
     """Whether a shard of the output differs from that of the input."""
     return window.low != 0 or window.dilation != 1 or window.stride != 1 or window.shard != window.out_shard
 

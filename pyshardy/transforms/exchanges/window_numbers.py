@@ -29,7 +29,7 @@ class WindowDim(NamedTuple):
     is_reversed: bool = False
 
 
-class Names(NamedTuple):
+class DilationNames(NamedTuple):
     """The names of an op's attributes for dilations.
 
     Attributes:
@@ -41,7 +41,7 @@ class Names(NamedTuple):
     spread: str
 
 
-def window_dims(op: Op, rank: int, names: Names) -> list[WindowDim]:
+def window_dims(op: Op, rank: int, names: DilationNames) -> list[WindowDim]:
     """The windows along every dimension.
 
     Args:

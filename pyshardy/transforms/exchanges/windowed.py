@@ -10,10 +10,10 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.window_halo import Stretches, fetch_of, fetch_of_whole
 from pyshardy.transforms.builder import Builder
-from pyshardy.transforms.exchanges.manual import Fill, Manual, axes_of, reshard_operand, scalar
+from pyshardy.transforms.exchanges.manual import Fill, Manual, axes_of_dim, reshard_operand, scalar
 from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.stretches import Along, Margins
-from pyshardy.transforms.exchanges.window_numbers import Names, WindowDim
+from pyshardy.transforms.exchanges.window_numbers import DilationNames, WindowDim
 
 
 class Windowed:
@@ -29,7 +29,7 @@ class Windowed:
     """
 
     def __init__(
-        self, op: Op, mesh: Mesh, ref: str | Mesh, env: Environment, fills: Sequence[Fill], names: Names
+        self, op: Op, mesh: Mesh, ref: str | Mesh, env: Environment, fills: Sequence[Fill], names: DilationNames
     ) -> None:  # fmt: skip
         self.op = op
         self.on = (mesh, ref, env)
@@ -46,7 +46,7 @@ class Windowed:
             axes: The axes along which the start of the interval grows from shard to shard.
             stretches: The interval that every shard needs.
         """
-        fetch = fetch_of(stretches) if axes_of(self.op.operands[0], dim) else None
+        fetch = fetch_of(stretches) if axes_of_dim(self.op.operands[0], dim) else None
         is_whole = fetch is None
         self.along.append(Along(dim, axes, stretches, fetch or fetch_of_whole(stretches), is_whole, place))
 

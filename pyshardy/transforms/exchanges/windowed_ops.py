@@ -21,13 +21,13 @@ from pyshardy.rules.dimension_numbers import ConvolutionNumbers
 from pyshardy.rules.rule import Rule
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.exchanges.convolution import is_plain_contraction, uneven_group_factors
-from pyshardy.transforms.exchanges.manual import Fill, axes_of
+from pyshardy.transforms.exchanges.manual import Fill, axes_of_dim
 from pyshardy.transforms.exchanges.replicate import replicate_factors
 from pyshardy.transforms.exchanges.resolver import Resolver
 from pyshardy.transforms.exchanges.scattered import Scattered, Touching, fills_of, touching
 from pyshardy.transforms.exchanges.sharded_op import Environment
 from pyshardy.transforms.exchanges.window_numbers import (
-    Names,
+    DilationNames,
     WindowDim,
     of_outputs,
     of_taps,
@@ -36,8 +36,8 @@ from pyshardy.transforms.exchanges.window_numbers import (
 from pyshardy.transforms.exchanges.windowed import Windowed
 from pyshardy.transforms.reduction_kinds import combiners, neutral_text
 
-_OF_CONVOLUTION = Names("lhs_dilation", "rhs_dilation")
-_OF_REDUCTION = Names("base_dilations", "window_dilations")
+_OF_CONVOLUTION = DilationNames("lhs_dilation", "rhs_dilation")
+_OF_REDUCTION = DilationNames("base_dilations", "window_dilations")
 
 
 _ROUNDS = 2
@@ -103,7 +103,7 @@ def _refused_dims(op: Op, reader: _Reader, meshes: Meshes) -> tuple[tuple[int, i
     """The dimensions with windows that must be gathered before the op can run on shards."""
     values = [*op.operands, *op.results]
     all_dims = tuple(place for dims in reader.places for place in dims)
-    if not any(axes_of(values[index], dim) for index, dim in all_dims):
+    if not any(axes_of_dim(values[index], dim) for index, dim in all_dims):
         return ()
     on = _place_of(values, meshes)
     if on is None:
@@ -129,7 +129,7 @@ def _overlap(values: list[Value], found: list[_Moving]) -> bool:
     own = {place for moving in found for place in moving.dims}
     for index, value in enumerate(values):
         for dim in range(value.type.rank):
-            if (index, dim) not in own and any(axis.name in names for axis in axes_of(value, dim)):
+            if (index, dim) not in own and any(axis.name in names for axis in axes_of_dim(value, dim)):
                 return True
     return False
 
@@ -192,7 +192,7 @@ class _Convolution:
 
     def _axes(self, dims: tuple[tuple[int, int], ...]) -> tuple[Axes, Axes, Axes]:
         values = (*self.op.operands, self.op.result)
-        lhs, kernel, output = (axes_of(values[index], dim) for index, dim in dims)
+        lhs, kernel, output = (axes_of_dim(values[index], dim) for index, dim in dims)
         return lhs, kernel, output
 
     def _is_contraction(self, place: int) -> bool:
@@ -236,7 +236,7 @@ class _Reduction:
         """The sharded dimensions along which windows are larger than one element, or move by other steps."""
         values = [*self.op.operands, *self.op.results]
         for place, dims in enumerate(self.places):
-            found = [axes_of(values[index], dim) for index, dim in dims]
+            found = [axes_of_dim(values[index], dim) for index, dim in dims]
             if not any(found) or (self.taps[place] == 1 and self.windows[place] == WindowDim(0, 0, 1, 1, 1)):
                 continue
             inputs, outputs = set(found[: self.count]), set(found[self.count :])
@@ -294,7 +294,7 @@ class _Scatter:
     def moving(self, mesh: Mesh) -> Iterator[_Moving]:
         """The sharded dimensions along which windows are larger than one element, or move by other steps."""
         for place, dims in enumerate(self.places):
-            operand, _, result = (axes_of(value, place) for value in (*self.op.operands[:2], self.op.result))
+            operand, _, result = (axes_of_dim(value, place) for value in (*self.op.operands[:2], self.op.result))
             axes = result or operand
             if axes and not (self.taps[place] == 1 and self.windows[place] == WindowDim(0, 0, 1, 1, 1)):
                 fits = result and operand in ((), result) and self.fills is not None

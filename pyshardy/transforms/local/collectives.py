@@ -17,7 +17,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.local.groups import Collectives
-from pyshardy.transforms.local.identity import identity_of
+from pyshardy.transforms.local.identity import reduction_identity
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.reshards.operand_shardings import all_reduce_kind
 
@@ -150,7 +150,7 @@ def lower_sharded_to_unreduced(op: Op, local: Localizer) -> None:
     sharding, operand = _out_sharding(op), local.value(op.operands[0])
     builder = local.builder(op)
     type = local.local_type_of(op, op.result)
-    rest = builder.splat(identity_of(op, sharding.reduction, type), type)
+    rest = builder.splat(reduction_identity(op, sharding.reduction, type), type)
     starts = offsets(builder, op.attrs["axes"], local.mesh(sharding), operand.type.shape or ())
     local.replace(op, [builder.value("dynamic_update_slice", [rest, operand, *starts], type)])
 
@@ -167,7 +167,7 @@ def keep_on_leaders(
 ) -> Value:
     """The value on the first device of every group along the axes, and the identity of the reduction on the others."""
     is_first = leader(builder, axes, local.mesh(sharding))
-    rest = builder.splat(identity_of(op, sharding.reduction, value.type), value.type)
+    rest = builder.splat(reduction_identity(op, sharding.reduction, value.type), value.type)
     return builder.select(is_first, value, rest)
 
 

@@ -12,7 +12,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.localizer import Localizer
-from pyshardy.transforms.local.partial_results import completed, is_marked, merged, stays_partial
+from pyshardy.transforms.local.partial_results import completed, in_mesh_order, is_marked, stays_partial
 from pyshardy.transforms.reshards.kinds import kind_of
 
 _CONVOLUTION = (
@@ -84,7 +84,7 @@ def _finish(op: Op, axes: Axes, operand: int, local: Localizer) -> None:
         return
     sharding = local.sharding(op.operands[operand])
     assert sharding is not None
-    axes = merged(axes, sharding.mesh, local)
+    axes = in_mesh_order(axes, sharding.mesh, local)
     is_partial = stays_partial(op, op.result, axes, ReductionKind.SUM, sharding.mesh, local)
     local.keep_only(op, names)
     if not is_partial:

@@ -19,10 +19,10 @@ from pyshardy.transforms.local.bounds import (
 )
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.groups import MeshRef
-from pyshardy.transforms.local.identity import identity_of
+from pyshardy.transforms.local.identity import reduction_identity
 from pyshardy.transforms.local.indexing import Numbers, gather_numbers
 from pyshardy.transforms.local.localizer import Localizer
-from pyshardy.transforms.local.partial_results import completed, merged, stays_partial
+from pyshardy.transforms.local.partial_results import completed, in_mesh_order, stays_partial
 
 
 def localize_gather(op: Op, local: Localizer) -> None:
@@ -43,7 +43,7 @@ def localize_gather(op: Op, local: Localizer) -> None:
         return
     sharding = local.sharding(operand)
     assert sharding is not None
-    axes = merged(sum((sharding.dim_axes[dim] for dim in trivial), ()), sharding.mesh, local)
+    axes = in_mesh_order(sum((sharding.dim_axes[dim] for dim in trivial), ()), sharding.mesh, local)
     kind = _kind(local.sharding(op.result))
     is_partial = stays_partial(op, op.result, axes, kind, sharding.mesh, local)
     mask = _restrict_indices(op, local, numbers, trivial, sharding)
@@ -162,7 +162,7 @@ def _masked(op: Op, builder: Builder, mask: Value, numbers: Numbers, kind: Reduc
         mask = reduced.result
     batch = [dim for dim in range(type.rank) if mask.type.rank and dim not in numbers.window]
     spread = builder.broadcast(mask, type.shape or (), batch)
-    return builder.select(spread, op.result, builder.splat(identity_of(op, kind, type), type))
+    return builder.select(spread, op.result, builder.splat(reduction_identity(op, kind, type), type))
 
 
 def _kind(sharding: TensorSharding | None) -> ReductionKind:

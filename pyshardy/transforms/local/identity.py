@@ -11,7 +11,7 @@ COMBINERS = {ReductionKind.SUM: "add", ReductionKind.MAX: "maximum", ReductionKi
 """The op of StableHLO for a kind of reduction."""
 
 
-def identity_of(op: Op, kind: ReductionKind, type: ValueType) -> str:
+def reduction_identity(op: Op, kind: ReductionKind, type: ValueType) -> str:
     """The identity of a reduction; raises `PassError` at the op if its element type has none."""
     found = identity_text(COMBINERS[kind], type.element)
     if found is None:

@@ -6,13 +6,13 @@ Source: docs/semantics/partitioner.md#from-global-to-local
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.axis_lists import join_axes
 from pyshardy.core.boxes import local_shape
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.record import Record
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.errors import InvalidShardingError
@@ -29,8 +29,7 @@ from pyshardy.transforms.context import PassContext
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class LocalOptions:
+class LocalOptions(Record):
     """How collectives are written.
 
     Attributes:

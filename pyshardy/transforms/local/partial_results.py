@@ -102,7 +102,7 @@ def completed(
     return Collectives(local, builder, mesh, op).all_reduce(value, axes, combine)
 
 
-def merged(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:
+def in_mesh_order(axes: Axes, mesh: MeshRef, local: Localizer) -> Axes:
     """The axes in the order of the mesh, with neighbours merged."""
     key = (axes, mesh)
     if key not in local.merged:

@@ -18,9 +18,9 @@ from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.collectives import leader
 from pyshardy.transforms.local.groups import Collectives, is_all_reduced
-from pyshardy.transforms.local.identity import identity_of as kind_identity
+from pyshardy.transforms.local.identity import reduction_identity as kind_identity
 from pyshardy.transforms.local.localizer import Localizer
-from pyshardy.transforms.local.partial_results import is_completed_by, merged, wanted_kind
+from pyshardy.transforms.local.partial_results import in_mesh_order, is_completed_by, wanted_kind
 from pyshardy.transforms.reduction_kinds import combiners, neutral_text, plain_kind
 from pyshardy.transforms.reshards.kinds import kind_of
 
@@ -35,7 +35,7 @@ def localize_reduce(op: Op, local: Localizer) -> None:
     if sharding is None or not (ordered := _axes_in_order(op, sharding, local)):
         local.keep_for_kind(op, op_kind)
         return
-    axes = merged(ordered, sharding.mesh, local)
+    axes = in_mesh_order(ordered, sharding.mesh, local)
     starts = _take_out_initial_values(op, local)
     wanted = {wanted_kind(op, result, axes, sharding.mesh, local) for result in op.results}
     if len(wanted) > 1:

@@ -17,7 +17,7 @@ from pyshardy.transforms.local.collectives import leader
 from pyshardy.transforms.local.groups import Collectives, is_all_reduced
 from pyshardy.transforms.local.indexing import Numbers, index_more, scatter_numbers
 from pyshardy.transforms.local.localizer import Localizer
-from pyshardy.transforms.local.partial_results import merged, stays_partial
+from pyshardy.transforms.local.partial_results import in_mesh_order, stays_partial
 from pyshardy.transforms.reduction_kinds import body_kind, combiners
 
 
@@ -33,7 +33,7 @@ def localize_scatter(op: Op, local: Localizer) -> None:
     reduced = _reduced_axes(local, numbers, first, update)
     sharding = local.sharding(first) or local.sharding(update)
     assert sharding is not None
-    reduced = merged(reduced, sharding.mesh, local)
+    reduced = in_mesh_order(reduced, sharding.mesh, local)
     indexed = _indexed_dims(op, local, numbers)
     is_partial = True
     if reduced:

@@ -11,12 +11,12 @@ from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.op import Op
 from pyshardy.rules.ops import OPS
-from pyshardy.rules.traits import ON_SHARDS, load_function
+from pyshardy.rules.traits import ON_SHARDS, function_of_trait
 from pyshardy.transforms.local.checks import check_runs_locally
 from pyshardy.transforms.local.localizer import Localizer
 from pyshardy.transforms.reshards.kinds import kind_of
 
-Handler = Callable[[Op, Localizer], None]
+LocalHandler = Callable[[Op, Localizer], None]
 
 
 def localize_all(ops: list[Op], local: Localizer) -> None:
@@ -27,24 +27,24 @@ def localize_all(ops: list[Op], local: Localizer) -> None:
     """
     for op in ops:
         try:
-            handler_of(op.name)(op, local)
+            local_handler_of(op.name)(op, local)
         except (InvalidRuleError, InvalidShardingError) as error:
             raise PassError(op, str(error)) from error
 
 
 @cache
-def handler_of(name: str) -> Handler:
+def local_handler_of(name: str) -> LocalHandler:
     """The function that makes ops of a name local.
 
-    >>> [handler_of(name).__name__ for name in ("stablehlo.slice", "stablehlo.add", "sdy.reshard", "sdy.mesh")]
+    >>> [local_handler_of(name).__name__ for name in ("stablehlo.slice", "stablehlo.add", "sdy.reshard", "sdy.mesh")]
     ['localize_slice', 'localize_any', 'refuse', 'leave_alone']
     """
     traits = OPS.get(name)
     entry = ON_SHARDS if traits is None or traits.local is None else traits.local
-    return cast(Handler, load_function("local", entry))
+    return cast(LocalHandler, function_of_trait("local", entry))
 
 
-register_cache(handler_of.cache_clear)
+register_cache(local_handler_of.cache_clear)
 
 
 def localize_any(op: Op, local: Localizer) -> None:

@@ -17,6 +17,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding, module_meshes
+from pyshardy.transforms.reshards.single_device import is_on_single_device
 from pyshardy.transforms.rewriting.greedy import Pattern, Rewriter
 
 _AXES_PER_DIM = {
@@ -48,6 +49,19 @@ def reshard_of_reshard(op: Op, rewriter: Rewriter) -> bool:
     new = rewriter.insert(Op("sdy.reshard", inner.operands, [op.result.type], attrs, location=_both(op, inner)), op)
     rewriter.replace(op, new.result)
     return True
+
+
+def reshard_on_one_mesh(op: Op, rewriter: Rewriter) -> bool:
+    """As `reshard_of_reshard`, but a value that is whole on its way to another mesh, or to a single device, stays."""
+    inner = _operation_of(op, "sdy.reshard")
+    if inner is None:
+        return False
+    meshes = _meshes_around(op)
+    first, between, last = get_sharding(inner.operands[0]), inner.attrs["sharding"], op.attrs["sharding"]
+    axes = {mesh_of(one, meshes).axes for one in (first, last) if one is not None}
+    if len(axes) > 1 or not (is_on_single_device(between, meshes) or mesh_of(between, meshes).axes in axes):
+        return False
+    return reshard_of_reshard(op, rewriter)
 
 
 def without_axes(op: Op, rewriter: Rewriter) -> bool:
@@ -215,3 +229,7 @@ PATTERNS: Mapping[str, Mapping[str, Sequence[Pattern]]] = {
     "sdy-collective": COLLECTIVE_PATTERNS,
     "sdy-reshard": RESHARD_PATTERNS,
 }
+OWN_PATTERNS: Mapping[str, Mapping[str, Sequence[Pattern]]] = {
+    "pyshardy-reshard": {"sdy.reshard": (reshard_on_one_mesh,)},
+}
+"""Rewrites that the reference does not have."""

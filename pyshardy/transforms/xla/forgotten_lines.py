@@ -7,7 +7,7 @@ from typing import Any
 
 from pyshardy.ir.locations import named_location, scope_of, source_frames
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.source import identity_of, location_at
+from pyshardy.ir.source import location_at, location_identity
 
 
 def has_forgotten(function: Op) -> bool:
@@ -27,7 +27,7 @@ class LineRecaller:
     def recall(self, op: Op, call: Op) -> None:
         """Give an op without a line that of a call, and the name of the call before its own."""
         own, of_call = op.place, call.place
-        key = identity_of(own), identity_of(of_call)
+        key = location_identity(own), location_identity(of_call)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = _recalled(location_at(own), location_at(of_call)), own, of_call

@@ -15,9 +15,9 @@ from pyshardy.transforms.rewriting.greedy import OWN_CONSTANTS
 if TYPE_CHECKING:
     import numpy as np
 
-Outcome = Value | Sequence[Value] | bool | None
+Simplified = Value | Sequence[Value] | bool | None
 """The values that replace the results of an op; True if the op itself was changed; None if nothing changed."""
-Simplification = Callable[[Op, "Simplifier"], Outcome]
+Simplification = Callable[[Op, "Simplifier"], Simplified]
 _CONSTANT = "stablehlo.constant"
 _DROPPED = frozenset(("sdy.sharding_constraint",))
 """Ops that XLA also removes if they are unused."""

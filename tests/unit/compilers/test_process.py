@@ -47,7 +47,7 @@ def refusal(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, timeout_
 def test_a_crash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = "import os, signal, sys; print('F1126 check failed', file=sys.stderr, flush=True); os.kill(os.getpid(), 6)"
     assert refusal(code, monkeypatch, tmp_path) == (
-        f"asking the compiler: got the process ended with status -6: F1126 check failed, {WHO}"
+        f"asking the compiler: got a process that ends with SIGABRT: F1126 check failed, {WHO}"
     )
 
 
@@ -55,8 +55,8 @@ def test_a_crash_without_a_word(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     fatal = "F1127 15:14:40.278403   11576 hlo_sharding.h:409] Check failed: !is_tiled() Please"
     code = f"import os, sys; print({fatal!r}, '    @ 0x7fd9  xla::Stack()', sep=chr(10), file=sys.stderr, flush=True); os.abort()"
     text = refusal(code, monkeypatch, tmp_path)
-    assert "ended with status -6: a fault of the compiler: Check failed: !is_tiled() Please, needed" in text
-    assert "ended with status 3: it wrote nothing" in refusal("import sys; sys.exit(3)", monkeypatch, tmp_path)
+    assert "ends with SIGABRT: a fault of the compiler: Check failed: !is_tiled() Please, needed" in text
+    assert "ends with status 3: it wrote nothing" in refusal("import sys; sys.exit(3)", monkeypatch, tmp_path)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_a_refusal_before_shardy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_half_a_dump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = DUMP + "(shardy / '02.after_propagation.mlir').unlink()"
-    assert "asking the compiler: got the process ended with status 0" in refusal(code, monkeypatch, tmp_path)
+    assert "asking the compiler: got a process that ends with status 0" in refusal(code, monkeypatch, tmp_path)
 
 
 def test_a_refusal_after_shardy_has_shardings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ if json.loads((folder / "job.json").read_text())["to_the_end"]:
 """
     monkeypatch.setattr(process, "_WORKER", ("-c", code))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(ShardyError, match="ended with status 0: it wrote nothing"):
+    with pytest.raises(ShardyError, match="ends with status 0: it wrote nothing"):
         run_jobs([JOB, replace(JOB, to_the_end=True)], PLUGIN, 60)
     assert list(tmp_path.iterdir()) == []
     assert marker not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout

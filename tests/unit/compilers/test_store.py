@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from pyshardy.compilers import store
-from pyshardy.compilers.answer import Answer
+from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
 from pyshardy.compilers.process import Job
 from pyshardy.compilers.target import find_target
 from pyshardy.core.intern import clear_caches
 
 TARGET = find_target("cuda:h100", 8)
-ANSWER = Answer(TARGET, "plugin 1", b"given", "decided", b"partitioned", "log", memory={"temp": 3}, seconds=1.5)
+ANSWER = CompilerAnswer(TARGET, "plugin 1", b"given", "decided", b"partitioned", "log", memory={"temp": 3}, seconds=1.5)
 JOB = Job(b"program", TARGET, (True,), (False,))
 PLUGIN = Plugin("cuda", "plugin 1", "/plugin.so")
 

@@ -10,7 +10,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
-from pyshardy.frontend.from_text import load_bytes, load_file, read_bytes, text_or_bytecode
+from pyshardy.frontend.from_text import load_bytes, read_bytes, read_file, text_or_bytecode
 from pyshardy.ir.module import Module
 
 TEXT = """\
@@ -30,19 +30,19 @@ def expected() -> str:
 def test_a_file_of_text(tmp_path: Path, expected: str) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(TEXT)
-    assert load_file(path).text() == load_file(str(path)).text() == expected
+    assert read_file(path).text() == read_file(str(path)).text() == expected
 
 
 def test_a_file_of_bytecode_whatever_its_name(tmp_path: Path, expected: str) -> None:
     path = tmp_path / "model.mlir"
     path.write_bytes(Module.parse(TEXT).bytecode())
-    assert load_file(path).text() == expected
+    assert read_file(path).text() == expected
 
 
 @pytest.mark.parametrize("content", [TEXT.encode(), Module.parse(TEXT).bytecode()], ids=["text", "bytecode"])
 def test_standard_input(content: bytes, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-    assert load_file("-").text() == expected
+    assert read_file("-").text() == expected
 
 
 def test_bytes(expected: str) -> None:
@@ -70,7 +70,7 @@ module @inner {
 def test_text_in_other_alphabets(tmp_path: Path) -> None:
     path = tmp_path / "Modell-ä.mlir"
     path.write_text("// Größe\n" + TEXT, encoding="utf-8")
-    assert "@main" in load_file(path).text()
+    assert "@main" in read_file(path).text()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_text_in_other_alphabets(tmp_path: Path) -> None:
 )
 def test_files_that_cannot_be_read(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
-        load_file(tmp_path / name)
+        read_file(tmp_path / name)
 
 
 def test_a_name_that_is_empty() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.propagation.debug import Edge, edges_of, format_edges
+from pyshardy.propagation.debug import PropagationEdge, format_edges, propagation_edges
 from pyshardy.propagation.program import Direction
 from pyshardy.propagation.step import Strategy
 from pyshardy.propagation.trace import GROUP_STEP, Step
@@ -28,7 +28,8 @@ def step(number: int, target: int, dim: int, factor: int, axes: str, source: int
 
 def edges(*steps: Step) -> list[tuple[int, str, int, int]]:
     return [
-        (edge.number, str(edge.axis), edge.source, edge.target) for _, edge in edges_of(steps, [ROWS] * 13, {"m": MESH})
+        (edge.number, str(edge.axis), edge.source, edge.target)
+        for _, edge in propagation_edges(steps, [ROWS] * 13, {"m": MESH})
     ]
 
 
@@ -56,12 +57,12 @@ def test_other_sub_axes_stay_apart(second: Step) -> None:
 
 def test_edges_as_text() -> None:
     given = [
-        Edge(7, ref("q"), 0, 2),
-        Edge(2, ref("p"), 2, 1),
-        Edge(2, ref("p:(2)2"), 0, 2),
-        Edge(2, ref("p:(1)2"), 0, 2),
-        Edge(2, ref("p"), 2, 0),
-        Edge(7, ref("p"), 2, 0),  # known from step 2
+        PropagationEdge(7, ref("q"), 0, 2),
+        PropagationEdge(2, ref("p"), 2, 1),
+        PropagationEdge(2, ref("p:(2)2"), 0, 2),
+        PropagationEdge(2, ref("p:(1)2"), 0, 2),
+        PropagationEdge(2, ref("p"), 2, 0),
+        PropagationEdge(7, ref("p"), 2, 0),  # known from step 2
     ]
     assert format_edges(given, operand_count=2) == (
         '#sdy.propagation_edges<[{step-2 = [{"p":(1)2 = operand-0 -> [result-0]}, '

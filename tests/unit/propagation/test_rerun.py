@@ -14,7 +14,7 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Program
 from pyshardy.propagation.rerun import Rerun, rerun
 from pyshardy.propagation.run import propagate_program
-from pyshardy.propagation.timeline import Timeline
+from pyshardy.propagation.timeline import ShardingTimeline
 from pyshardy.rules.properties import Priority
 from pyshardy.rules.rule_builder import identity_rule
 from support.edits import with_changes
@@ -26,10 +26,10 @@ S = (8, 8)
 OPTIONS = PropagateOptions()
 
 
-def timeline_of(program: Program) -> Timeline:
+def timeline_of(program: Program) -> ShardingTimeline:
     recording = propagate_program(program, OPTIONS).recording
     assert recording is not None
-    return Timeline(Layout(program, OPTIONS, recording), recording.visits)
+    return ShardingTimeline(Layout(program, OPTIONS, recording), recording.visits)
 
 
 def sharding(text: str | None) -> TensorSharding | None:

@@ -13,7 +13,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import InvalidShardingError
 from pyshardy.propagation.program import Direction
-from pyshardy.propagation.step import Move, Strategy, explain_step, propagate_step
+from pyshardy.propagation.step import AddedAxes, Strategy, explain_step, propagate_step
 
 from ..core.short import mesh, refs
 from .short import BINARY, MATMUL, after, given, step_of
@@ -163,10 +163,10 @@ def test_explaining(rule: str, axes: str, before: list[str | None], moves: list[
 def test_moves_name_their_dimension_and_whether_they_are_kept() -> None:
     shardings = given(['[{"p"}, {"q"}]', None])
     moves = explain_step(step_of("<([i, j])->([ij]) {i=4, j=8}>", Strategy.BASIC), shardings, {"m": mesh("p=4 q=2")})
-    assert moves == (Move(1, 0, 0, refs("p"), 0, True), Move(1, 0, 1, refs("q"), 0, True))
+    assert moves == (AddedAxes(1, 0, 0, refs("p"), 0, True), AddedAxes(1, 0, 1, refs("q"), 0, True))
     (move,) = explain_step(
         step_of("<([i, j])->([k, ij]) {i=4, j=8, k=2}>", Strategy.BASIC),
         given(['[{?}, {"q"}]', '[{"p", ?}, {?}]']),
         {"m": mesh("p=2 q=2")},
     )
-    assert move == Move(1, 1, 1, refs("q"), 0, False)  # it would be strided
+    assert move == AddedAxes(1, 1, 1, refs("q"), 0, False)  # it would be strided

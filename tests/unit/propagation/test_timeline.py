@@ -12,7 +12,7 @@ from pyshardy.propagation.program import Program
 from pyshardy.propagation.recorder import Recording
 from pyshardy.propagation.run import propagate_program
 from pyshardy.propagation.step import Strategy
-from pyshardy.propagation.timeline import Timeline
+from pyshardy.propagation.timeline import ShardingTimeline
 from support.small_programs import Builder
 
 from ..core.short import mesh
@@ -29,10 +29,10 @@ def chain(sharding: str = '[{"p", ?}, {?}]') -> tuple[Program, list[int]]:
     return b.build(), values
 
 
-def timeline_of(program: Program, options: PropagateOptions = PropagateOptions()) -> Timeline:
+def timeline_of(program: Program, options: PropagateOptions = PropagateOptions()) -> ShardingTimeline:
     recording = propagate_program(program, options).recording
     assert recording is not None
-    return Timeline(Layout(program, options, recording), recording.visits)
+    return ShardingTimeline(Layout(program, options, recording), recording.visits)
 
 
 def test_turns_are_those_of_a_run() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.patch import patch
-from pyshardy.source.assignments import Span, assignments
+from pyshardy.source.assignments import SourceSpan, assignments
 
 SOURCE = '''\
 """A model."""
@@ -90,6 +90,6 @@ def test_what_is_no_python_has_no_assignments() -> None:
 
 
 def test_an_expression_is_a_part_of_itself_and_not_of_others() -> None:
-    span = Span("f.py", 3, 4, 5, 10)
-    assert span.contains(span) and span.contains(Span("f.py", 4, 0, 4, 90))
-    assert not span.contains(Span("f.py", 3, 3, 5, 10)) and not span.contains(Span("g.py", 4, 0, 4, 9))
+    span = SourceSpan("f.py", 3, 4, 5, 10)
+    assert span.contains(span) and span.contains(SourceSpan("f.py", 4, 0, 4, 90))
+    assert not span.contains(SourceSpan("f.py", 3, 3, 5, 10)) and not span.contains(SourceSpan("g.py", 4, 0, 4, 9))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyshardy.reshard.exchange_plan import ExchangePlan, Holding, Piece, Round, Span, plan_exchange
+from pyshardy.reshard.exchange_plan import BufferSpan, ExchangePlan, Holding, Piece, Round, plan_exchange
 
 _NOTHING = -1
 
 
-def _cut(borders: list[int]) -> tuple[Span, ...]:
-    return tuple(Span(first, first, end) for first, end in zip(borders, borders[1:]))
+def _cut(borders: list[int]) -> tuple[BufferSpan, ...]:
+    return tuple(BufferSpan(first, first, end) for first, end in zip(borders, borders[1:]))
 
 
-def _follow(plan: ExchangePlan, held: tuple[Span, ...], wanted: tuple[Span, ...]) -> list[list[int]]:
+def _follow(plan: ExchangePlan, held: tuple[BufferSpan, ...], wanted: tuple[BufferSpan, ...]) -> list[list[int]]:
     """What is in the buffers of all shards in the end, by the numbers of places."""
     buffers = [[_NOTHING] * max(0, span.end - span.origin) for span in wanted]
     for round_ in (*plan.kept, *plan.rounds):
@@ -49,7 +49,7 @@ def test_a_wrong_plan_is_noticed() -> None:
 
 
 def test_what_all_hold_stays() -> None:
-    plan = plan_exchange([Holding((Span(0, 0, 8),) * 4)], _cut([0, 2, 4, 6, 8]))
+    plan = plan_exchange([Holding((BufferSpan(0, 0, 8),) * 4)], _cut([0, 2, 4, 6, 8]))
     assert plan.rounds == ()
     assert [(piece.source_start, piece.size) for piece in plan.kept[0].pieces] == [(0, 2), (2, 2), (4, 2), (6, 2)]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.reshard.factors import assign, axes_of, has_overflow, project_tensors, rebuild, shard_count
+from pyshardy.reshard.factors import assign, axes_of_tensor, has_overflow, project_tensors, rebuild, shard_count
 from pyshardy.rules.notation import parse_rule
 
 from .setting import ABC, ADD, short, states
@@ -25,7 +25,7 @@ def test_overflow_hides_all_but_the_next_factor() -> None:
 
 def test_axes_of_a_tensor_come_by_factor_number_with_overflow() -> None:
     operand, result = states(SPLIT, '{"b"}', '{"a"}, {}, {"b"}', mesh=MESH)
-    assert short([axes_of(operand), axes_of(result)]) == ["b:(1)2 b:(2)2", "a b"]
+    assert short([axes_of_tensor(operand), axes_of_tensor(result)]) == ["b:(1)2 b:(2)2", "a b"]
     assert (shard_count(operand, MESH), shard_count(result, MESH)) == (4, 8)
 
 

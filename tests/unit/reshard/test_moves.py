@@ -13,7 +13,7 @@ from pyshardy.errors import InvalidShardingError
 from pyshardy.reshard.halo import Window
 from pyshardy.reshard.moves import (
     JoinedPart,
-    Move,
+    ShardMove,
     block_size,
     border_move,
     join_move,
@@ -32,7 +32,7 @@ def _shards(data: np.ndarray, shards: int) -> list[np.ndarray]:
     return list(np.append(data, np.full(shard * shards - len(data), _PADDING)).reshape(shards, shard))
 
 
-def _follow(move: Move, buffers: list[np.ndarray]) -> np.ndarray:
+def _follow(move: ShardMove, buffers: list[np.ndarray]) -> np.ndarray:
     """The shards of the result, joined."""
     if move.stride > 1:
         buffers = [buffer[phase :: move.stride] for buffer, phase in zip(buffers, move.phases)]

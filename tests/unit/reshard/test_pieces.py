@@ -5,7 +5,7 @@ import pytest
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.mesh import Mesh
-from pyshardy.reshard.pieces import merged, split
+from pyshardy.reshard.pieces import merge_neighbours, split
 
 from .planning import lists, state, steps, written
 
@@ -26,7 +26,7 @@ X = AxisRef("x")
 def test_axes_are_cut_at_the_borders_of_others(axes: list[AxisRef], others: list[AxisRef], pieces: str) -> None:
     mesh = Mesh([("x", 24), ("y", 2), ("z", 2)])
     assert written([split(axes, others, mesh)]) == pieces
-    assert merged(split(axes, others, mesh), mesh) == tuple(axes)
+    assert merge_neighbours(split(axes, others, mesh), mesh) == tuple(axes)
 
 
 def test_what_both_have_in_front_is_settled() -> None:

@@ -5,7 +5,7 @@ import pytest
 from pyshardy.core.collectives import AllToAllParam
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.notation import parse_sharding
-from pyshardy.reshard.pieces import merged
+from pyshardy.reshard.pieces import merge_neighbours
 from pyshardy.reshard.sub_dims import SubDims, plan_sub_dims, reordered_dim
 
 from .planning import ABCD, sharding, written
@@ -25,7 +25,9 @@ def plan(before: str, permuted: str, *moves: str, mesh: Mesh = ABCD, shape: tupl
         dims[source] = dims[source][: -len(axes)]
         dims[target] += axes
         chain.append([AllToAllParam(axes, source, target)])
-    return plan_sub_dims(reordering, one, chain, sharding(written([merged(axes, mesh) for axes in dims])), shape, mesh)
+    return plan_sub_dims(
+        reordering, one, chain, sharding(written([merge_neighbours(axes, mesh) for axes in dims])), shape, mesh
+    )
 
 
 def moved(found: SubDims | None) -> list[str]:

@@ -6,7 +6,7 @@ from pyshardy.core.intern import clear_caches
 from pyshardy.errors import InvalidRuleError
 from pyshardy.rules.opspec import OpSpec
 from pyshardy.rules.table import NO_RULE, RULES, is_known, rule_of
-from pyshardy.rules.traits import load_function
+from pyshardy.rules.traits import function_of_trait
 
 from .probe import rule, spec
 
@@ -14,7 +14,7 @@ from .probe import rule, spec
 @pytest.mark.parametrize("name", RULES)
 def test_every_entry_loads(name: str) -> None:
     module, _, function = RULES[name].partition(":")
-    builder = load_function("rule", RULES[name])
+    builder = function_of_trait("rule", RULES[name])
     assert builder.__module__ == f"pyshardy.rules.{module}"
     assert builder.__name__ == function
     assert builder.__code__.co_varnames[:2] == ("spec", "conservative")  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ import pytest
 import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.runtime import memory
-from pyshardy.runtime.memory import available_bytes, check_memory, peak_bytes, placed_bytes
+from pyshardy.runtime.memory import available_bytes, check_memory, peak_bytes_of_program, placed_bytes
 
 K = 1024
 X = jax.ShapeDtypeStruct((K // 4,), "float32")
@@ -22,7 +22,7 @@ X = jax.ShapeDtypeStruct((K // 4,), "float32")
 
 
 def peak(fn: Any, *args: Any) -> int:
-    return peak_bytes(pyshardy.load(fn, *args).root)
+    return peak_bytes_of_program(pyshardy.load(fn, *args).root)
 
 
 def smooth(x: Any, width: int = 3) -> Any:
@@ -80,7 +80,9 @@ def test_a_value_that_a_region_uses_from_around_it_is_held() -> None:
       }) : (tensor<i1>) -> tensor<256xf32>
       return %r : tensor<256xf32>
     }"""
-    captured, not_captured = (peak_bytes(pyshardy.load(text.replace("%USED", name)).root) for name in ("%a", "%x"))
+    captured, not_captured = (
+        peak_bytes_of_program(pyshardy.load(text.replace("%USED", name)).root) for name in ("%a", "%x")
+    )
     assert captured == not_captured + K
 
 
@@ -99,7 +101,7 @@ def test_a_function_that_calls_itself_ends() -> None:
       %0 = call @again(%x) : (tensor<256xf32>) -> tensor<256xf32>
       return %0 : tensor<256xf32>
     }"""
-    assert peak_bytes(pyshardy.load(text).root) >= 2 * K
+    assert peak_bytes_of_program(pyshardy.load(text).root) >= 2 * K
 
 
 def test_what_jax_says_of_a_real_program_is_near() -> None:

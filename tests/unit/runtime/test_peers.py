@@ -13,7 +13,7 @@ import pytest
 
 from pyshardy.errors import ShardyError
 from pyshardy.runtime import peers
-from pyshardy.runtime.peers import processes_of, together, watch
+from pyshardy.runtime.peers import processes_of, run_together, watch_peers
 
 TIMED_OUT = """DEADLINE_EXCEEDED: Barrier timed out. Id: x::0. This usually happens because a task was too slow.
 # of tasks that reached the barrier: 1/3.
@@ -75,21 +75,21 @@ def keep_alive(service: Service, process: int, seconds: float) -> threading.Thre
 
 
 def test_one_process_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "watch", None)
-    assert together((0,), threading.current_thread) is threading.current_thread()
+    monkeypatch.setattr(peers, "watch_peers", None)
+    assert run_together((0,), threading.current_thread) is threading.current_thread()
 
 
 def test_processes_that_jax_has_not_joined_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "coordination_client", lambda: None)
     monkeypatch.setattr(peers, "_watch", None)
-    assert watch() is None
-    assert together((0, 1), threading.current_thread) is threading.current_thread()
+    assert watch_peers() is None
+    assert run_together((0, 1), threading.current_thread) is threading.current_thread()
 
 
 def test_all_meet_before_every_run(service: Service) -> None:
-    watch(7, 9)
-    assert [together((0, 1), lambda: len(service.barriers)) for _ in range(2)] == [1, 2]
-    together((0, 2, 3), lambda: None)
+    watch_peers(7, 9)
+    assert [run_together((0, 1), lambda: len(service.barriers)) for _ in range(2)] == [1, 2]
+    run_together((0, 2, 3), lambda: None)
     assert service.barriers == [
         ("pyshardy/run/0-1/0", 9000, [0, 1]),
         ("pyshardy/run/0-1/1", 9000, [0, 1]),
@@ -99,20 +99,20 @@ def test_all_meet_before_every_run(service: Service) -> None:
 
 def test_errors_come_out(service: Service) -> None:
     with pytest.raises(ZeroDivisionError):
-        together((0, 1), lambda: 1 // 0)
+        run_together((0, 1), lambda: 1 // 0)
 
 
 @pytest.mark.parametrize("x64", [False, True])
 def test_the_types_are_those_of_the_caller(x64: bool, service: Service) -> None:
     with jax.enable_x64(x64):
-        assert together((0, 1), lambda: jax.numpy.zeros(1, float).dtype.itemsize) == (8 if x64 else 4)
+        assert run_together((0, 1), lambda: jax.numpy.zeros(1, float).dtype.itemsize) == (8 if x64 else 4)
 
 
 def test_who_does_not_come_is_named(service: Service) -> None:
-    watch(7, 9)
+    watch_peers(7, 9)
     service.refusal = jax.errors.JaxRuntimeError(TIMED_OUT)
     with pytest.raises(ShardyError) as caught:
-        together((0, 1, 12), lambda: None)
+        run_together((0, 1, 12), lambda: None)
     assert str(caught.value) == (
         "running a program in several processes: got process 1, 12 did not arrive within 9 s, needed the same runs in all "
         "processes\n  try: look at what that process does, or give initialize_distributed a longer wait_s"
@@ -122,17 +122,17 @@ def test_who_does_not_come_is_named(service: Service) -> None:
 def test_another_error_of_the_barrier(service: Service) -> None:
     service.refusal = jax.errors.JaxRuntimeError("UNAVAILABLE: it is gone\nmore")
     with pytest.raises(ShardyError, match="got UNAVAILABLE: it is gone, needed all processes of the program to keep"):
-        together((0, 1), lambda: None)
+        run_together((0, 1), lambda: None)
 
 
 @pytest.mark.slow
 def test_a_process_that_falls_silent_is_lost(service: Service) -> None:
-    watch(0.5, 9)
+    watch_peers(0.5, 9)
     keep_alive(service, 1, 60)
     keep_alive(service, 2, 1)
     start = time.monotonic()
     with pytest.raises(ShardyError) as caught:
-        together((0, 1, 2), lambda: time.sleep(30))
+        run_together((0, 1, 2), lambda: time.sleep(30))
     assert str(caught.value).startswith(
         "running a program in several processes: got no heartbeat from process 2 for 0.5 s, needed all processes"
     )
@@ -141,18 +141,18 @@ def test_a_process_that_falls_silent_is_lost(service: Service) -> None:
 
 @pytest.mark.slow
 def test_a_service_that_falls_silent_is_process_0(service: Service) -> None:
-    watch(0.5, 9)
+    watch_peers(0.5, 9)
     keep_alive(service, 1, 60)
     service.answers.clear()
     with pytest.raises(ShardyError, match="got no heartbeat from process 0 for 0.5 s"):
-        together((0, 1), lambda: time.sleep(30))
+        run_together((0, 1), lambda: time.sleep(30))
 
 
 @pytest.mark.slow
 def test_what_takes_long_is_waited_for(service: Service) -> None:
-    watch(0.5, 9)
+    watch_peers(0.5, 9)
     keep_alive(service, 1, 60)
-    assert together((0, 1), lambda: time.sleep(2) or "done") == "done"
+    assert run_together((0, 1), lambda: time.sleep(2) or "done") == "done"
 
 
 def test_silence_from_before_a_pause_of_this_process_is_none() -> None:
@@ -173,8 +173,8 @@ def test_the_processes_of_devices() -> None:
 
 
 def test_a_new_client_is_watched_anew(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    first: Any = watch(7, 9)
-    assert watch() is first and (first.lost_after, first.wait) == (7, 9)
+    first: Any = watch_peers(7, 9)
+    assert watch_peers() is first and (first.lost_after, first.wait) == (7, 9)
     monkeypatch.setattr(peers, "coordination_client", Service)
-    assert watch() is not first
+    assert watch_peers() is not first
     assert first._ended.is_set()

@@ -10,7 +10,7 @@ import pytest
 
 import pyshardy
 from pyshardy.runtime.execute import run_on_one_device
-from pyshardy.runtime.rounding import moved, noises, run_rounding_otherwise
+from pyshardy.runtime.rounding import noises, nudged, run_rounding_otherwise
 
 RANDOM = np.random.default_rng(0)
 
@@ -25,20 +25,20 @@ def trials(fn, *args) -> tuple[np.ndarray, list[np.ndarray]]:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "complex64", "float8_e4m3fn"])
 def test_inputs_move_by_a_step(dtype: str) -> None:
     array = RANDOM.normal(0, 1, (50, 4)).astype(np.dtype(dtype))
-    other = moved(array, np.random.default_rng(1))
+    other = nudged(array, np.random.default_rng(1))
     assert (other.dtype, other.shape) == (array.dtype, array.shape)
     step = float(ml_dtypes.finfo(np.float32 if dtype == "complex64" else dtype).eps)
     wide = complex if dtype == "complex64" else float
     share = np.abs(other.astype(wide) - array.astype(wide)) / np.abs(array.astype(wide))
     assert share.max() <= 2.01 * step
     assert (share > 0).mean() > 0.4
-    np.testing.assert_array_equal(other, moved(array, np.random.default_rng(1)))
+    np.testing.assert_array_equal(other, nudged(array, np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize("array", [np.arange(9), np.arange(9) > 3, np.arange(2000, dtype=np.float32),
                                    np.array([0.5, -0.25, 0, np.inf, np.nan], np.float32)])  # fmt: skip
 def test_whole_numbers_and_powers_of_two_do_not_move(array: np.ndarray) -> None:
-    np.testing.assert_array_equal(moved(array, np.random.default_rng(0)), array)
+    np.testing.assert_array_equal(nudged(array, np.random.default_rng(0)), array)
 
 
 def test_a_copy_moves_by_a_step_and_a_chain_by_more() -> None:

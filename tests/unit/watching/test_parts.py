@@ -17,10 +17,10 @@ from pyshardy.watching.analysis import Wishes, analyse
 from pyshardy.watching.found import Found
 from pyshardy.watching.index import index_page
 from pyshardy.watching.inside import Request, Watcher, head_of, is_asked_for, why_hidden
-from pyshardy.watching.names import changes, lost_names
+from pyshardy.watching.names import changed_inputs, lost_names
 from pyshardy.watching.running import Compiled, command_of
 from pyshardy.watching.session import Session
-from pyshardy.watching.worker import Task, Worker
+from pyshardy.watching.worker import AnalysisTask, Worker
 
 NEEDED = "a script, like train.py --steps 3, or a command behind --, like -- python -m trainer"
 STEP = """module @jit_step attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 2 : i32} {
@@ -88,16 +88,16 @@ def test_launchers_of_processes_elsewhere_are_refused(command: list[str]) -> Non
 def test_why_a_function_is_compiled_again() -> None:
     before = {f"layers[{layer}].w": "f32[8], replicated" for layer in range(4)}
     after = dict.fromkeys(before, "f32[8], P('x')")
-    assert changes(before, after)[1:] == ("  layers[0..3].w: f32[8], replicated → f32[8], P('x')",)
-    assert "sharded otherwise" in changes(before, after)[0]
-    assert changes({"x": "f32[8], replicated"}, {"x": "f32[9], replicated", "y": "f32[1], replicated"}) == (
+    assert changed_inputs(before, after)[1:] == ("  layers[0..3].w: f32[8], replicated → f32[8], P('x')",)
+    assert "sharded otherwise" in changed_inputs(before, after)[0]
+    assert changed_inputs({"x": "f32[8], replicated"}, {"x": "f32[9], replicated", "y": "f32[1], replicated"}) == (
         "compiled again, because inputs differ:",
         "  x: f32[8], replicated → f32[9], replicated",
         "  y: none → f32[1], replicated",
     )
     many = {f"{letter}": "f32[1], replicated" for letter in "abcdefgh"}
-    assert changes({}, many)[-1] == "  and 2 more"
-    assert "although its inputs" in changes(before, before)[0]
+    assert changed_inputs({}, many)[-1] == "  and 2 more"
+    assert "although its inputs" in changed_inputs(before, before)[0]
 
 
 def test_numbers_in_the_place_of_names_are_said() -> None:
@@ -189,7 +189,7 @@ def test_a_fault_of_the_watcher_does_not_reach_the_script(tmp_path: Path) -> Non
 def test_a_script_with_another_jax_is_named(tmp_path: Path) -> None:
     told: list[Found] = []
     (tmp_path / "pages").mkdir()
-    session = Session(Task("", "", WISHES), told.append, str(tmp_path / "pages"))
+    session = Session(AnalysisTask("", "", WISHES), told.append, str(tmp_path / "pages"))
     session.see(Compiled("", "jit_bad", 8, "", jax="0.0.1"), b"no MLIR")
     session.see(Compiled("", "jit_bad", 8, "", jax=version("jax")), b"no MLIR either")
     session.see(Compiled("", "jit_bad", 8, "on one device"), b"")
@@ -202,7 +202,7 @@ def test_a_script_with_another_jax_is_named(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_said_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "pages").touch()
-    session = Session(Task("", "", WISHES), lambda found: None, str(tmp_path / "pages" / "inside"))
+    session = Session(AnalysisTask("", "", WISHES), lambda found: None, str(tmp_path / "pages" / "inside"))
     session.see(Compiled("", "jit_step", 8, ""), STEP.encode())
     with pytest.raises(UsageError, match="got not a directory"):
         session.finish()
@@ -212,7 +212,7 @@ def test_what_cannot_be_written_is_said_at_the_end(tmp_path: Path) -> None:
 def test_a_worker_that_dies_or_hangs_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "step.mlir"
     path.write_text(STEP)
-    task = Task(str(path), "jit_step", WISHES)
+    task = AnalysisTask(str(path), "jit_step", WISHES)
     worker = Worker(300)
     try:
         worker._started().kill()

@@ -6,10 +6,10 @@ from pyshardy.ir.constants import constant_of, splat_of
 from pyshardy.ir.nodes import Op
 from pyshardy.transforms.xla.loops import without_invariants
 from pyshardy.transforms.xla.simplifications.constants import array_of
-from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
+from pyshardy.transforms.xla.simplifier import Simplified, Simplifier
 
 
-def loop(op: Op, to: Simplifier) -> Outcome:
+def loop(op: Op, to: Simplifier) -> Simplified:
     """Replace a loop that never runs by its operands; remove values that never change from the state of other loops."""
     if splat_of(op.regions[0].block.terminator.operands[0]) is False:
         return op.operands
@@ -19,7 +19,7 @@ def loop(op: Op, to: Simplifier) -> Outcome:
     return None
 
 
-def branch(op: Op, to: Simplifier) -> Outcome:
+def branch(op: Op, to: Simplifier) -> Simplified:
     """Replace a conditional by the branch that is known to be taken."""
     index = array_of(op.operands[0]) if constant_of(op.operands[0]) is not None else None
     if index is None:

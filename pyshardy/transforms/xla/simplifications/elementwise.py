@@ -10,12 +10,12 @@ from pyshardy.ir.blocks import Value
 from pyshardy.ir.constants import constant_of, splat_of
 from pyshardy.ir.op import Op
 from pyshardy.transforms.xla.simplifications.constants import array_of, compute, direction_of, dtype_of
-from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
+from pyshardy.transforms.xla.simplifier import Simplified, Simplifier
 
 _NOT = "stablehlo.not"
 
 
-def fold(op: Op, to: Simplifier) -> Outcome:
+def fold(op: Op, to: Simplifier) -> Simplified:
     """Compute an op whose operands are all constants."""
     arrays = []
     for value in op.operands:
@@ -59,7 +59,7 @@ _ALGEBRA = {
 }
 
 
-def binary(op: Op, to: Simplifier) -> Outcome:
+def binary(op: Op, to: Simplifier) -> Simplified:
     """Simplify an op with two operands if one is a constant or both are the same value."""
     first, second = op.operands
     is_first, is_second = constant_of(first) is not None, constant_of(second) is not None
@@ -96,7 +96,7 @@ def _is_number(value: Any, number: int | None, element: str) -> bool:
     return _is_integer(element) and (int(value) + 1) % (1 << int(element.lstrip("ui"))) == 0
 
 
-def compare(op: Op, to: Simplifier) -> Outcome:
+def compare(op: Op, to: Simplifier) -> Simplified:
     """`p != false` and `p == true` are `p`."""
     if op.operands[1].type.element == "i1":
         value = splat_of(op.operands[1])
@@ -105,7 +105,7 @@ def compare(op: Op, to: Simplifier) -> Outcome:
     return fold(op, to)
 
 
-def select(op: Op, to: Simplifier) -> Outcome:
+def select(op: Op, to: Simplifier) -> Simplified:
     """A select between equal values, with a constant predicate, or with a negated one."""
     predicate, on_true, on_false = op.operands
     if on_true is on_false:
@@ -136,24 +136,24 @@ def _defined_by(value: Value, name: str) -> Op | None:
     return owner if isinstance(owner, Op) and owner.name == name else None
 
 
-def convert(op: Op, to: Simplifier) -> Outcome:
+def convert(op: Op, to: Simplifier) -> Simplified:
     """A conversion to the same type."""
     return op.operands[0] if op.operands[0].type is op.result.type else fold(op, to)
 
 
-def real(op: Op, to: Simplifier) -> Outcome:
+def real(op: Op, to: Simplifier) -> Simplified:
     """The real part of a complex number made of two parts."""
     made = _defined_by(op.operands[0], "stablehlo.complex")
     return None if made is None else made.operands[0]
 
 
-def imag(op: Op, to: Simplifier) -> Outcome:
+def imag(op: Op, to: Simplifier) -> Simplified:
     """The imaginary part of a complex number made of two parts."""
     made = _defined_by(op.operands[0], "stablehlo.complex")
     return None if made is None else made.operands[1]
 
 
-def complex_number(op: Op, to: Simplifier) -> Outcome:
+def complex_number(op: Op, to: Simplifier) -> Simplified:
     """A complex number made of the two parts of one complex number."""
     first, second = _defined_by(op.operands[0], "stablehlo.real"), _defined_by(op.operands[1], "stablehlo.imag")
     if first is None or second is None or first.operands[0] is not second.operands[0]:

@@ -10,7 +10,7 @@ from pyshardy.ir.constants import constant_of
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.transforms.local.indexing import gather_numbers
 from pyshardy.transforms.xla.simplifications.constants import array_of
-from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
+from pyshardy.transforms.xla.simplifier import Simplified, Simplifier
 
 
 def _starts(values: Sequence[Value]) -> list[int] | None:
@@ -40,13 +40,13 @@ def _sliced(op: Op, starts: Sequence[int], sizes: Sequence[int], type: ValueType
     )
 
 
-def dynamic_slice(op: Op, to: Simplifier) -> Outcome:
+def dynamic_slice(op: Op, to: Simplifier) -> Simplified:
     """A dynamic slice with constant indices is a slice."""
     starts = _starts(op.operands[1:])
     return None if starts is None else _sliced(op, starts, op.result.type.shape or (), op.result.type, to)
 
 
-def dynamic_update_slice(op: Op, to: Simplifier) -> Outcome:
+def dynamic_update_slice(op: Op, to: Simplifier) -> Simplified:
     """An update of everything, or of nothing."""
     operand, update = op.operands[:2]
     if 0 in (update.type.shape or ()):
@@ -57,7 +57,7 @@ def dynamic_update_slice(op: Op, to: Simplifier) -> Outcome:
     return update if starts is not None and not any(starts) else None
 
 
-def gather(op: Op, to: Simplifier) -> Outcome:
+def gather(op: Op, to: Simplifier) -> Simplified:
     """A gather of one window at constant indices is a slice."""
     operand, indices = op.operands
     if constant_of(indices) is None or indices.type.rank != 1:

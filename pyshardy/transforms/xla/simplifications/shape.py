@@ -11,16 +11,16 @@ import numpy as np
 from pyshardy.ir.constants import constant_of, is_splat, with_type
 from pyshardy.ir.nodes import Op, Value, ValueType
 from pyshardy.transforms.xla.simplifications.constants import LARGEST_FOLDED, Array, array_of, dtype_of, size_of
-from pyshardy.transforms.xla.simplifier import Outcome, Simplifier
+from pyshardy.transforms.xla.simplifier import Simplified, Simplifier
 
-Dims = tuple[int, ...]
+_Dims = tuple[int, ...]
 
 
-def _dims(op: Op, name: str) -> Dims:
+def _dims(op: Op, name: str) -> _Dims:
     return tuple(op.attrs[name])
 
 
-def _shape(value: Value) -> Dims:
+def _shape(value: Value) -> _Dims:
     return value.type.shape or ()
 
 
@@ -29,7 +29,7 @@ def _defined_by(value: Value, name: str) -> Op | None:
     return owner if isinstance(owner, Op) and owner.name == name else None
 
 
-def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Outcome:
+def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Simplified:
     """Fold an op that reorders or selects the elements of a constant."""
     if constant_of(op.operands[0]) is None or not op.result.type.is_static:
         return None
@@ -39,7 +39,7 @@ def _rearranged(op: Op, to: Simplifier, arrange: Callable[[Array], Array]) -> Ou
     return to.constant(op, arrange(array) if array.ndim else array, op.result.type)
 
 
-def broadcast_in_dim(op: Op, to: Simplifier) -> Outcome:
+def broadcast_in_dim(op: Op, to: Simplifier) -> Simplified:
     """A broadcast of a single number or of a broadcast, or one that is a reshape or a transpose."""
     operand, type = op.operands[0], op.result.type
     attr = constant_of(operand)
@@ -71,7 +71,7 @@ def _spread(attr: Any, type: ValueType, to: Simplifier) -> Any:
     return found
 
 
-def reshape(op: Op, to: Simplifier) -> Outcome:
+def reshape(op: Op, to: Simplifier) -> Simplified:
     """A reshape to the same shape, of a reshape, or of a constant."""
     operand, type = op.operands[0], op.result.type
     if operand.type is type:
@@ -82,7 +82,7 @@ def reshape(op: Op, to: Simplifier) -> Outcome:
     return _rearranged(op, to, lambda array: array.reshape(type.shape or ()))
 
 
-def transpose(op: Op, to: Simplifier) -> Outcome:
+def transpose(op: Op, to: Simplifier) -> Simplified:
     """A transpose that keeps the order, of a transpose, or of a constant; later, one that moves only sizes of 1."""
     operand, type = op.operands[0], op.result.type
     order = _dims(op, "permutation")
@@ -100,7 +100,7 @@ def transpose(op: Op, to: Simplifier) -> Outcome:
     return _rearranged(op, to, lambda array: array.transpose(order))
 
 
-def slice_of(op: Op, to: Simplifier) -> Outcome:
+def slice_of(op: Op, to: Simplifier) -> Simplified:
     """A slice of everything, of a constant, or of some operands of a concatenation."""
     operand, type = op.operands[0], op.result.type
     if operand.type is type:
@@ -113,7 +113,7 @@ def slice_of(op: Op, to: Simplifier) -> Outcome:
     return None if joined is None else _slice_of_joined(op, joined, starts, limits, to)
 
 
-def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplifier) -> Outcome:
+def _slice_of_joined(op: Op, joined: Op, starts: _Dims, limits: _Dims, to: Simplifier) -> Simplified:
     dim = joined.attrs["dimension"].value
     values: list[Value] = []
     begin = offset = 0
@@ -139,7 +139,7 @@ def _slice_of_joined(op: Op, joined: Op, starts: Dims, limits: Dims, to: Simplif
     return to.make(op, op.name, values, op.result.type, start_indices=moved[0], limit_indices=moved[1], strides=strides)
 
 
-def concatenate(op: Op, to: Simplifier) -> Outcome:
+def concatenate(op: Op, to: Simplifier) -> Simplified:
     """A concatenation of one operand, of empty operands, of concatenations, or of constants."""
     if len(op.operands) == 1:
         return op.operands[0]
@@ -157,7 +157,7 @@ def concatenate(op: Op, to: Simplifier) -> Outcome:
     return _joined_constants(op, dim, to)
 
 
-def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
+def _joined_constants(op: Op, dim: int, to: Simplifier) -> Simplified:
     if any(constant_of(value) is None for value in op.operands) or size_of(op.result.type) > LARGEST_FOLDED:
         return None
     arrays = []
@@ -169,7 +169,7 @@ def _joined_constants(op: Op, dim: int, to: Simplifier) -> Outcome:
     return to.constant(op, np.concatenate(arrays, dim), op.result.type)
 
 
-def iota(op: Op, to: Simplifier) -> Outcome:
+def iota(op: Op, to: Simplifier) -> Simplified:
     """An iota of several dimensions becomes a broadcast of a rank-1 iota; one along a single element becomes zero."""
     type, dim = op.result.type, op.attrs["iota_dimension"].value
     shape, dtype = type.shape or (), dtype_of(type.element)
@@ -184,7 +184,7 @@ def iota(op: Op, to: Simplifier) -> Outcome:
     return to.make(op, "stablehlo.broadcast_in_dim", [line], type, broadcast_dimensions=dims)
 
 
-def pad(op: Op, to: Simplifier) -> Outcome:
+def pad(op: Op, to: Simplifier) -> Simplified:
     """A pad that adds nothing, or of an empty tensor."""
     operand, type = op.operands[0], op.result.type
     if not operand.type.is_static:
@@ -198,7 +198,7 @@ def pad(op: Op, to: Simplifier) -> Outcome:
     return None
 
 
-def reverse(op: Op, to: Simplifier) -> Outcome:
+def reverse(op: Op, to: Simplifier) -> Simplified:
     """A reverse along dimensions of one element, or of a constant."""
     operand = op.operands[0]
     shape, dims = _shape(operand), _dims(op, "dimensions")
@@ -208,7 +208,7 @@ def reverse(op: Op, to: Simplifier) -> Outcome:
     return operand if array.ndim == 0 else to.constant(op, np.flip(array, dims), op.result.type)
 
 
-def reduce(op: Op, to: Simplifier) -> Outcome:
+def reduce(op: Op, to: Simplifier) -> Simplified:
     """A reduction along no dimension, or by a logical "and" or "or" of a constant whose elements are equal."""
     if not _dims(op, "dimensions"):
         return op.operands[: len(op.results)]

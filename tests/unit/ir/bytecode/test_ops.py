@@ -15,7 +15,7 @@ from pyshardy.ir.bytecode.ops import (
     UseOrder,
 )
 from pyshardy.ir.bytecode.sections import IR, Bytecode
-from pyshardy.ir.bytecode.tables import Tables
+from pyshardy.ir.bytecode.tables import BytecodeTables
 from pyshardy.ir.module import Module
 from pyshardy.ir.read import bytecode_of
 
@@ -109,7 +109,7 @@ def test_ops_are_read_and_written() -> None:
         ("t.a", 1, 0),
         ("func.return", 0, 0),
     ]
-    written = Tables(code).module(bytes(copier.writer.out))
+    written = BytecodeTables(code).module(bytes(copier.writer.out))
     assert Module.parse(written, allow_unregistered_dialects=True).text(debug_info=True) == module.text(debug_info=True)
 
 

@@ -4,7 +4,7 @@ import pytest
 from jaxlib.mlir import ir
 
 from pyshardy.ir.bytecode.sections import IR, STRINGS, Bytecode, parse_bytecode
-from pyshardy.ir.bytecode.tables import Tables
+from pyshardy.ir.bytecode.tables import BytecodeTables
 from pyshardy.ir.module import Module
 from pyshardy.ir.read import bytecode_of
 
@@ -25,14 +25,14 @@ def written(module: Module, data: bytes) -> str:
 
 def test_nothing_new() -> None:
     module, code = parsed()
-    data = Tables(code).module(code.content(IR))
+    data = BytecodeTables(code).module(code.content(IR))
     assert data == code.data
     assert written(module, data) == str(module.mlir)
 
 
 def test_what_is_there_has_its_number() -> None:
     _, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     assert [tables.name(name) for name in code.names] == list(range(len(code.names)))
     assert tables.module(code.content(IR)) == code.data
 
@@ -40,7 +40,7 @@ def test_what_is_there_has_its_number() -> None:
 @pytest.mark.parametrize("name", ["stablehlo.abs", "func.call", "sdy.mesh", "foo.bar.baz", "bar", "builtin.é"])
 def test_names_are_appended(name: str) -> None:
     module, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     assert tables.name(name) == tables.name(name) == len(code.names)
     assert tables.name("stablehlo.sine") == len(code.names) + 1
     again = parse_bytecode(tables.module(code.content(IR)))
@@ -52,7 +52,7 @@ def test_names_are_appended(name: str) -> None:
 
 def test_attributes_and_types_are_appended() -> None:
     module, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     attr = tables.attr('{new.note = "\\22é"}')
     assert tables.attr("7 : i8") == attr + 1
     assert tables.attr('{new.note = "\\22é"}') == attr
@@ -60,7 +60,7 @@ def test_attributes_and_types_are_appended() -> None:
     assert tables.type("!foo.bar<x>") == type + 1
     data = tables.module(code.content(IR))
     assert written(module, data) == str(module.mlir)
-    again = Tables(parse_bytecode(data))
+    again = BytecodeTables(parse_bytecode(data))
     assert (again.attr_count, again.type_count) == (attr + 2, type + 2)
     assert again.attr("8 : i8") == attr + 2  # they may be appended to again
     assert written(module, again.module(code.content(IR))) == str(module.mlir)
@@ -69,7 +69,7 @@ def test_attributes_and_types_are_appended() -> None:
 def test_appended_attributes_are_found_by_their_numbers() -> None:
     """The location of the module op, whose number stands behind its name and mask."""
     module, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     number = tables.location('loc("new")')
     ops = code.content(IR)
     assert number < 128 and ops[3] & 1
@@ -81,7 +81,7 @@ def test_appended_attributes_are_found_by_their_numbers() -> None:
 def test_arrays_and_dictionaries_are_appended_by_numbers() -> None:
     """The number of the attributes of the module op stands behind that of its location."""
     module, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     names = [tables.string(name) for name in ("z.z", "a.b")]
     one, two = tables.attr("7 : i8"), tables.attr("@f")
     array = tables.array([two, one, two])
@@ -98,7 +98,7 @@ def test_arrays_and_dictionaries_are_appended_by_numbers() -> None:
 @pytest.mark.parametrize("text", ["", "plain", 'a "quoted" one', "two\nlines", "\0", "é", "\udcff", "i32"])
 def test_strings_are_appended_as_they_are(text: str) -> None:
     module, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     string = tables.string(text)
     assert tables.string(f"{text}.") == string + 1
     assert tables.string(text) == string
@@ -113,7 +113,7 @@ def test_strings_are_appended_as_they_are(text: str) -> None:
 
 def test_strings_of_the_source_stay() -> None:
     _, code = parsed()
-    tables = Tables(code)
+    tables = BytecodeTables(code)
     tables.name("x.y")
     again = parse_bytecode(tables.module(code.content(IR)))
     assert code.content(STRINGS).endswith(b"\0")
@@ -129,7 +129,7 @@ def test_a_line_alone_becomes_what_its_text_is(line: int) -> None:
     module = Module.parse("module {}")
     with module.context:
         code = bytecode_of(ir.Module.create(ir.Location.file("x.py", line, 0, line, 0)))
-        tables = Tables(code)
+        tables = BytecodeTables(code)
         tables.location("loc(unknown)")
         assert tables.module(code.content(IR)) != code.data
         assert ir.Module.parse(tables.module(code.content(IR))).operation.location != place(line)

@@ -12,7 +12,7 @@ import pytest
 
 import pyshardy
 from pyshardy.ir.nodes import walk
-from pyshardy.runtime import barriers
+from pyshardy.runtime import quirks
 from pyshardy.runtime.execute import run_on_one_device
 from pyshardy.runtime.runnable import sequential
 
@@ -94,6 +94,6 @@ def test_newer_xlas_may_see_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     module = pyshardy.load(jax.jit(lambda x, i: scattered(sliced(x, i), i)), np.ones((8, 3), np.float32), np.int32(1))
     counts = []
     for version in ((0, 11, 2), (0, 12, 0)):
-        monkeypatch.setattr(barriers.version, "__version_info__", version)
+        monkeypatch.setattr(quirks.version, "__version_info__", version)
         counts.append(sum(op.name == "stablehlo.optimization_barrier" for op in walk(sequential(module).root)))
     assert counts == [2, 0]
