@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pyshardy.api.cost import cost
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.compilers.answer import CompilerAnswer
-from pyshardy.compilers.ask import TIMEOUT_S, ask, ask_all
+from pyshardy.compilers.ask import TIMEOUT_S
 from pyshardy.compilers.target import compiler_name
 from pyshardy.core.mesh import Mesh, largest_mesh
 from pyshardy.core.text import quote
-from pyshardy.costing.traffic import OTHER_GROUPS, AxesTotal, KindTotal, Traffic
-from pyshardy.errors import ShardyError, UsageError
-from pyshardy.ir.module import Module
-from pyshardy.report.confirmation import Confirmation, check_collectives, memory_peak
-from pyshardy.report.extrapolation import ShortenedProgram, memory_without_one, whole_kinds, whole_memory, whole_rows
+from pyshardy.costing.traffic import OTHER_GROUPS, AxesTotal, Traffic
+from pyshardy.errors import UsageError
+from pyshardy.report.confirmation import Confirmation, check_collectives
 from pyshardy.results.cost import Cost
-from pyshardy.runtime.hlo import hlo_collectives, hlo_kinds
-from pyshardy.searching.program.fewer_layers import FewerLayers
-
-_OUT_OF_MEMORY = re.compile(r"RESOURCE_EXHAUSTED|[Oo]ut of memory|Ran out of memory")
-_USED = re.compile(r"Used ([\d.]+)([KMGT]?)i?B? of |required for [\w ]*\(([\d.]+)([KMGT]?)\) exceeds")
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+from pyshardy.searching.program.to_the_end import compiled_to_the_end, needed_bytes
 
 
 def confirm(
@@ -74,7 +64,7 @@ def confirm(
         raise UsageError("compiling a program", got="no compiler", needed=needed)
     part = partition(result)
     mesh = largest_mesh(part.meshes) or Mesh(())
-    compiled, refused = _compiled(result.before, name, mesh, timeout_s, shortened)
+    compiled, refused = compiled_to_the_end(result.before, name, mesh, timeout_s, shortened)
     assert part.answer is not None
     chip = part.answer.target.chip
     said = cost(part, chip) if estimate and chip else None
@@ -86,7 +76,7 @@ def confirm(
         memory=() if compiled is None else tuple(compiled.memory.items()),
         memory_limit_bytes=None if said is None else said.estimate.memory_limit_bytes,
         out_of_memory=refused,
-        needed_bytes=None if refused is None else _needed(refused),
+        needed_bytes=None if refused is None else needed_bytes(refused),
         collectives=() if compiled is None else compiled.kinds,
         partitioned=part.traffic.kinds,
         estimated_peak_bytes=None if said is None else said.peak_bytes,
@@ -97,56 +87,6 @@ def confirm(
         versions=() if compiled is None else compiled.versions,
         peak_range=None if compiled is None else compiled.peak_range,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """What a compiler made of the whole program, or what follows from versions with fewer layers."""
-
-    memory: Mapping[str, int]
-    kinds: tuple[KindTotal, ...]
-    rows: tuple[AxesTotal, ...]
-    seconds: float
-    layers: int = 0
-    versions: tuple[int, ...] = ()
-    peak_range: tuple[int, int] | None = None
-
-
-def _compiled(
-    module: Module, compiler: str, mesh: Mesh, timeout_s: float, shortened: bool
-) -> tuple[_Compiled | None, str | None]:
-    """What the compiler makes of a program, or why it does not fit into memory."""
-
-    def version(answer: CompilerAnswer, layers: tuple[int, ...] = ()) -> ShortenedProgram:
-        assert answer.compiled is not None
-        text = answer.compiled
-        return ShortenedProgram(layers, answer.memory or {}, hlo_kinds(text), hlo_collectives(text, mesh))
-
-    try:
-        if not shortened:
-            answer = ask(module, compiler, to_the_end=True, timeout_s=timeout_s)
-            found = version(answer)
-            return _Compiled(found.memory, found.kinds, found.rows, answer.seconds or 0.0), None
-        fewer = FewerLayers(module)
-        counts = fewer.versions()
-        answers = ask_all([fewer.with_layers(layers) for layers in counts], compiler, timeout_s)
-    except ShardyError as error:
-        if _OUT_OF_MEMORY.search(str(error)) is None:
-            raise
-        return None, str(error)
-    versions = [version(answer, layers) for answer, layers in zip(answers, counts)]
-    seconds = max(answer.seconds or 0.0 for answer in answers)  # they compile at the same time
-    layers = [group.size for group in fewer.groups]
-    peaks = [memory_peak(memory) for memory in memory_without_one(versions, layers) if memory]
-    return _Compiled(
-        whole_memory(versions, layers),
-        whole_kinds(versions, layers),
-        whole_rows(versions, layers),
-        seconds,
-        max(layers),
-        tuple(sorted({count for one in versions for count in one.layers})),
-        (min(peaks), max(peaks)) if peaks else None,
-    ), None
 
 
 def _memory(said: Cost) -> tuple[tuple[str, int], ...]:
@@ -196,18 +136,3 @@ def _add(found: dict[tuple[str, str], AxesTotal], more: AxesTotal) -> None:
             is_lower_bound=known.is_lower_bound or more.is_lower_bound,
         )
     )
-
-
-def _needed(message: str) -> int | None:
-    """The bytes that a program needs, as a compiler says when it does not fit.
-
-    >>> _needed("Ran out of memory in memory space hbm. Used 30.50G of 15.75G hbm.")
-    32749125632
-    >>> _needed("the total memory required for HLO temporaries (16.50G) exceeds available HBM (15.75G)")
-    17716740096
-    """
-    match = _USED.search(message)
-    if match is None:
-        return None
-    number, unit = (part for part in match.groups() if part is not None)
-    return int(float(number) * (1 << _UNITS[unit]))

@@ -77,8 +77,9 @@ def search(
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
         compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
-            one whose program costs least as it partitions it. It takes a second or so for each of seven programs, after
-            the budget. By default, or with "none", no compiler is asked.
+            one whose program costs least as it partitions it, and fits when it is compiled to the end. That takes a
+            second or so for each of seven programs, and up to three minutes for the plan, after the budget. By default,
+            or with "none", no compiler is asked.
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
             stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
         whole_below: Inputs of fewer bytes stay whole, such as scales of norms.

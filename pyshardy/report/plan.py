@@ -85,6 +85,8 @@ class CompiledRow:
         replicated_bytes: The bytes of the tensors that the compiler gathers whole on every device.
         refusal: What the compiler said if it refused to partition the program; else empty.
         communication_seconds: Estimated time of all collectives of the compiler's program, hidden or not.
+        needed_bytes: The peak memory that the program needs, compiled to the end; `fits` goes by it then. None if that
+            was not done, and 0 if the compiler only says that the program does not fit.
     """
 
     name: str
@@ -97,6 +99,7 @@ class CompiledRow:
     replicated_bytes: int = 0
     refusal: str = ""
     communication_seconds: float = 0.0
+    needed_bytes: int | None = None
 
     @property
     def is_far(self) -> bool:
@@ -118,6 +121,9 @@ class CompiledRow:
             said.append(f"sends {times:.1f} times what was estimated" if times else "was estimated to send nothing")
         if self.replicated_bytes:
             said.append(f"{format_bytes(self.replicated_bytes)} of tensors are gathered whole on every device")
+        if self.needed_bytes is not None:
+            needed = f"needs {format_bytes(self.needed_bytes)}" if self.needed_bytes else "needs more than there is"
+            said.append(f"{needed} compiled to the end, which {'fits' if self.fits else 'does NOT fit'}")
         return "; ".join(said)
 
 
@@ -227,7 +233,7 @@ def _heading(found: PlanSummary) -> Text:
     by = "" if final is chosen else f" of the program that {found.compiler} makes of it"
     text.append(
         f"\nestimated step {format_duration(final.seconds)}{by}{without_unpriced(chosen.unpriced)}, "
-        f"peak {format_bytes(round(final.bytes))}, which "
+        f"peak {format_bytes(round(final.bytes))}{_needed(final)}, which "
         f"{verdict} {format_bytes(round(found.limit))}; all figures are estimates, none is measured",
         style="" if final.fits else "red",
     )
@@ -241,6 +247,12 @@ def _heading(found: PlanSummary) -> Text:
     for sure in certainty(found):
         text.append(f"\n{sure}", style="dim")
     return text
+
+
+def _needed(row: PlanRow | CompiledRow) -> str:
+    """What the program of a plan needs, compiled to the end, if that was done."""
+    needed = row.needed_bytes if isinstance(row, CompiledRow) else None
+    return f" ({format_bytes(needed)} compiled to the end)" if needed else ""
 
 
 def certainty(found: PlanSummary) -> list[str]:

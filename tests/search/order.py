@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from search.compare import MESHES, load
+from search.compare import MESHES
 from search.page import markdown, write_part
 from search.written import ACTIVATIONS, COMPILERS, Way, written
 
@@ -94,7 +94,7 @@ def orders(programs: Sequence[str], chips: Sequence[str], mesh: str) -> Iterator
 
 def table(found: Sequence[tuple[str, str, list[Figures]]]) -> str:
     """The pairs in the right order of those that have one, by program and chip."""
-    rows, sums = [], {name: (0, 0) for name in FIGURES}
+    rows, sums = [], dict.fromkeys(FIGURES, (0, 0))
     for program, chip, plans in found:
         counts = {name: pairs([plan[name] for plan in plans]) for name in FIGURES}
         sums = {name: (sums[name][0] + right, sums[name][1] + all) for name, (right, all) in counts.items()}
@@ -116,7 +116,9 @@ def main() -> None:
         found.append(row)
         print(row[0], row[1], {name: pairs([plan[name] for plan in row[2]]) for name in FIGURES}, flush=True)
         for plan in row[2]:
-            print("   ", ", ".join(f"{name} {one.own:.4g} {one.compiled:.4g}" for name, one in plan.items()), flush=True)
+            print(
+                "   ", ", ".join(f"{name} {one.own:.4g} {one.compiled:.4g}" for name, one in plan.items()), flush=True
+            )
     text = table(found)
     print(text)
     if options.write:

@@ -1,18 +1,25 @@
-"""Asks a compiler for its programs of the best plans, and orders the plans by what these cost."""
+"""Asks a compiler for its programs of the best plans, and orders the plans by what these cost.
+
+The best one is compiled to the end, as only that says for sure whether it fits; if it does not, the next one is, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pyshardy.errors import ShardyError
+from pyshardy.core.mesh import Mesh, largest_mesh
+from pyshardy.errors import ShardyError, UsageError
 from pyshardy.ir.module import Module
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.report.confirmation import memory_peak
 from pyshardy.report.plan import THE_PLAN, CompiledRow, PlanRow
 from pyshardy.results.partition import partition_of
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.constraining import ConstrainedAssignment
 from pyshardy.searching.planning.options import SearchOptions
+from pyshardy.searching.program.to_the_end import compiled_to_the_end, needed_bytes
 
 AS_GIVEN = "as it was given"
 """The name of the program with the shardings that the user gave it."""
@@ -20,6 +27,12 @@ MOST_RIVALS = 6
 """The number of plans that the compiler is asked about."""
 MOST_EXPERTS = 3
 """The number of experts' plans among them."""
+
+
+_MOST_COMPILED = 3
+"""The number of plans that are compiled to the end: more than one only if the best one does not fit."""
+_TO_THE_END_S = 180.0
+"""The limit of one such compilation, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +83,64 @@ def confirmed(rivals: Sequence[Rival], options: SearchOptions, say: Callable[[st
         row, speaker = _asked(rival, options)
         compiler = speaker or compiler
         found.append((row, rival))
-    found.sort(key=lambda pair: (bool(pair[0].refusal), *options.objective.rank(pair[0])))
+    failed = _compile(found, options, say)
     row, plan = found[0] if not found[0][0].refusal else next(pair for pair in found if pair[1] is rivals[0])
     names = {id(rivals[0]): THE_PLAN} if plan is rivals[0] else {
         id(rivals[0]): "the best plan by estimates", id(plan): THE_PLAN
     }  # fmt: skip
     rows = tuple(replace(one, name=names.get(id(rival), rival.row.name)) for one, rival in found)
-    return Confirmed(compiler, plan, rows, tuple(_notes(plan, plan is rivals[0], compiler)))
+    return Confirmed(compiler, plan, rows, (*_notes(plan, plan is rivals[0], compiler), *failed))
+
+
+def _compile(found: list[tuple[CompiledRow, Rival]], options: SearchOptions, say: Callable[[str], None]) -> list[str]:
+    """Sort plans by what the compiler's programs cost, and compile the best one to the end until it fits.
+
+    Args:
+        found: The plans with these costs.
+        options: The options of the search.
+        say: Takes the progress.
+
+    Returns:
+        A remark, if a program could not be compiled to the end.
+    """
+    for tries in range(_MOST_COMPILED + 1):
+        found.sort(key=lambda pair: (bool(pair[0].refusal), *options.objective.rank(pair[0])))
+        row, rival = found[0]
+        if tries == _MOST_COMPILED or row.refusal or not row.fits or row.needed_bytes is not None:
+            break
+        say(f"compiling to the end: {row.name}")
+        try:
+            needed, is_refused = _needed(rival.module, options)
+        except ShardyError as error:
+            return [
+                f"the memory of the plan is estimated: {options.compiler} did not compile it to the end: {error.got}"
+            ]
+        fits = not is_refused and needed <= options.limit
+        found[0] = (
+            replace(row, needed_bytes=needed, fits=fits, bytes=row.bytes if fits else max(row.bytes, needed)),
+            rival,
+        )
+    return []
+
+
+def _needed(module: Module, options: SearchOptions) -> tuple[int, bool]:
+    """The peak memory of a plan's program, compiled to the end, and whether the compiler says that it does not fit.
+
+    The memory is 0 if the compiler says no more than that.
+
+    Raises:
+        ShardyError: The compiler refuses it for another reason, crashes, or takes too long.
+    """
+    mesh = largest_mesh(module_meshes(module.root)) or Mesh(())
+    try:
+        program, refused = compiled_to_the_end(module, options.compiler, mesh, _TO_THE_END_S, shortened=True)
+    except UsageError:  # no layers that repeat outside of loops: it is compiled whole
+        program, refused = compiled_to_the_end(module, options.compiler, mesh, _TO_THE_END_S, shortened=False)
+    if program is None:
+        return needed_bytes(refused or "") or 0, True
+    if not program.memory:
+        raise ShardyError("compiling a plan to the end", got="a program without figures of its memory")
+    return memory_peak(program.memory), False
 
 
 def _asked(rival: Rival, options: SearchOptions) -> tuple[CompiledRow, str]:

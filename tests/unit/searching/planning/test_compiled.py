@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 import pyshardy
+from pyshardy.core.text import format_bytes
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.errors import UsageError
 from pyshardy.report.plan import THE_PLAN, CompiledRow
 from pyshardy.results.plan import plan_from_json
 from pyshardy.searching.autopartition.objective import Objective
+from pyshardy.searching.planning import compiled
 from pyshardy.searching.planning.compiled import AS_GIVEN, Rival, confirmed
 from pyshardy.searching.planning.options import SearchOptions
+from pyshardy.searching.program.to_the_end import CompiledProgram
 from tests.unit.compilers.programs import REPLICATED
 
 PROGRAM = """
@@ -71,7 +74,11 @@ def test_a_plan_for_which_the_compiler_sends_more_comes_later() -> None:
     assert found.plan.row.name == "other"
     assert [row.name for row in found.rows] == [THE_PLAN, "the best plan by estimates"]
     first, last = found.rows
-    assert (first.is_far, first.words) == (False, "")
+    assert (
+        first.needed_bytes
+        and first.words == f"needs {format_bytes(first.needed_bytes)} compiled to the end, which fits"
+    )
+    assert not first.is_far and last.needed_bytes is None
     assert last.is_far and last.replicated_bytes == 2**20
     times = last.sent_bytes / last.estimated_sent_bytes
     assert last.words.startswith(f"sends {times:.1f} times what was estimated; 1.0 MiB of tensors are gathered whole")
@@ -99,8 +106,6 @@ def test_no_plan_is_worse_than_the_given_program_as_the_compiler_makes_it() -> N
 
 
 def test_a_plan_that_the_compiler_refuses_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyshardy.searching.planning import compiled
-
     real, plans = compiled.partition_of, [rival(THE_PLAN, STEP_BY_STEP), rival("other", REPLICATED)]
 
     def refuses(program: pyshardy.Module, options: pyshardy.PropagateOptions) -> pyshardy.Partition:
@@ -130,3 +135,33 @@ def test_a_compiler_that_cannot_be_asked_is_refused_before_the_search(compiler: 
     with pytest.raises(UsageError, match=needed):
         pyshardy.search(PROGRAM, compiler=compiler, progress=messages.append)
     assert messages == []
+
+
+def test_a_plan_that_does_not_fit_as_it_is_compiled_is_not_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [rival(THE_PLAN, REPLICATED), rival("other", STEP_BY_STEP)]
+    refusals = iter(["Ran out of memory in memory space hbm. Used 2.00M of 1.00M hbm."])
+
+    def compiles(module: pyshardy.Module, *_: object, shortened: bool) -> tuple[CompiledProgram | None, str | None]:
+        if shortened:
+            raise UsageError("compiling", got="no layers", needed="layers")
+        if module is plans[1].module:
+            return None, next(refusals)
+        return CompiledProgram({"argument": 64, "output": 8, "alias": 8, "temp": 36}, (), (), 1.0), None
+
+    monkeypatch.setattr(compiled, "compiled_to_the_end", compiles)
+    found = confirmed(plans, OPTIONS, said)
+    assert found.plan.row.name == THE_PLAN
+    assert [(row.needed_bytes, row.fits) for row in found.rows] == [(100, True), (2 << 20, False)]
+    assert found.rows[0].words.endswith("needs 100 B compiled to the end, which fits")
+    assert found.rows[1].words == "needs 2.0 MiB compiled to the end, which does NOT fit"
+
+
+def test_a_plan_that_takes_too_long_to_compile_keeps_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object, shortened: bool) -> None:
+        raise pyshardy.ShardyError("asking", got="no answer after 180 s")
+
+    monkeypatch.setattr(compiled, "compiled_to_the_end", refuses)
+    found = confirmed([rival(THE_PLAN, STEP_BY_STEP)], OPTIONS, said)
+    assert found.rows[0].fits and found.rows[0].needed_bytes is None
+    (note,) = found.notes
+    assert note == "the memory of the plan is estimated: cpu did not compile it to the end: no answer after 180 s"
