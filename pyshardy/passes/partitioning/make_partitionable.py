@@ -55,8 +55,8 @@ _BY_NAME = frozenset((*_REWRITES, "stablehlo.custom_call")) | TOP_K | WITH_SINGL
 class MakePartitionable(Pass):
     """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding
-    of its operand has changed, or where it sums what is whole. A result that is complete is resharded to the
+    Propagation barriers are removed. A collective that the program already has becomes a reshard if the sharding
+    of its operand has changed, or if it would sum a tensor that is whole. A result that is complete is resharded to the
     unreduced axes that its sharding states. A reshard to a mesh with other axes is split in two: a gather to the
     whole tensor, and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it.
     Partial results move to the mesh of the op's operands if only the device order differs. An op without a sharding
