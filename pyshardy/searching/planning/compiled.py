@@ -22,7 +22,7 @@ MOST_EXPERTS = 3
 """The number of experts' plans among them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rival:
     """A plan that the compiler is asked about, or the program as it was given.
 
@@ -39,7 +39,7 @@ class Rival:
     constrained: ConstrainedAssignment | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """What a compiler says of the best plans.
 
