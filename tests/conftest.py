@@ -12,12 +12,16 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.environment import kept_environment
 from tests.support.marks import ALL_TESTS, has_no_fast_test, is_slow, left_out, unknown_cases
+
+if TYPE_CHECKING:
+    from tests.differential.reference_process import ReferenceProcess
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["PYSHARDY_CACHE_DIR"] = ""  # what a compiler answers is not kept from one run to the next
@@ -73,6 +77,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         omitted = set(left_out(counts, names, kept))
         config.hook.pytest_deselected(items=[names[name] for name in omitted])
         items[:] = [item for item in items if item.nodeid.removeprefix("tests/") not in omitted]
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[ReferenceProcess]:
+    """The reference in a process of its own, which ends with the tests of a file."""
+    from tests.differential.reference_process import ReferenceProcess
+
+    with ReferenceProcess() as process:
+        yield process
 
 
 @pytest.fixture(autouse=True)

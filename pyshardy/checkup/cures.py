@@ -28,7 +28,7 @@ def _no_patch() -> str:
     return ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Cure:
     """A change that may make a program faster or smaller.
 

@@ -24,7 +24,7 @@ _MOST_STEPS = 4
 _Path = tuple[int | str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Leaf:
     """An output: its path, its sharding as code, and the head and the path of the argument that it replaces, if any."""
 

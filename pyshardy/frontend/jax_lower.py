@@ -30,7 +30,7 @@ _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _ALIASES = {"gpu": "cuda"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """The target of lowering.
 

@@ -132,7 +132,7 @@ class StandInDevice:
         return _MEMORIES[0]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StandInMemory:
     """A memory of a stand-in device; JAX uses its kind."""
 

@@ -27,7 +27,7 @@ _NOTHING: Final = "everything_saveable"
 """The policy with which nothing is computed again."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Training:
     """A way to train.
 
@@ -55,7 +55,7 @@ class Training:
         return ", ".join(said) or "as written"
 
 
-@dataclass
+@dataclass(slots=True)
 class Applied:
     """What a function calls while it is traced.
 

@@ -15,8 +15,8 @@ class PartitionOptions(Options):
             are gathered.
         mesh_axes_groups: Whether to write replica groups as mesh axes. Otherwise they are lists of device ids, which
             every consumer of StableHLO accepts, but which grow with the number of devices. By default groups are mesh
-            axes, except on a mesh with a device order, which XLA ignores in such groups, and except if jaxlib does not
-            have them.
+            axes. There are two exceptions: a mesh with a device order, which XLA ignores in such groups, and a jaxlib
+            that lacks such groups.
         rng_bit_generator_unsafe: Whether random bits may depend on the sharding; if not, every device computes all of
             them.
         replicate_unsupported: Whether an op that cannot run on shards runs on whole tensors, with a warning; if not, it

@@ -37,7 +37,7 @@ def propagation_edges(
 ) -> list[tuple[Step, PropagationEdge]]:
     """The edges of steps through ops, each with its step.
 
-    Sub-axes that follow one another in the factors of a dimension, in one visit, count as the axis that they form.
+    If a visit adds neighbouring sub-axes to factors of one dimension, they count as the axis that they form together.
 
     Args:
         steps: The steps; copies between the members of sharding groups make no edges.

@@ -24,7 +24,7 @@ class Erasures:
 
     Attributes:
         turns: Per erased op, the op in whose turn it is erased.
-        woken: Per op that is visited because another one was erased, the ops in whose turns that happens.
+        woken: Some ops are visited because another one was erased. Per such op, the ops in whose turns it is visited.
     """
 
     def __init__(self, program: Program, visits: Sequence[Visit]) -> None:

@@ -1,4 +1,4 @@
-"""The program as a run of propagation sees it, and the times of its phases, which are the same in every run over it.
+"""What all runs of propagation over a program share: its numbers, and the times of the phases.
 
 Source: docs/semantics/propagation.md#running-again-after-an-edit
 """

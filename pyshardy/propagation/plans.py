@@ -104,8 +104,8 @@ class Plans:
     def _is_settled(self, plan: StepPlan, current: Current, updates: tuple[Update, ...]) -> bool:
         """Whether repeating the step at once would change nothing.
 
-        In rare cases it does: if writing drops an axis that would need a strided layout, or if a sub-axis that grows no
-        longer cuts another one at an impossible position.
+        There are two rare cases in which it changes something. Writing may drop an axis that would need a strided
+        layout. A sub-axis may grow, and then no longer cut another one at an impossible position.
         """
         after = list(current)
         for tensor, sharding in updates:

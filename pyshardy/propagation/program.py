@@ -109,8 +109,8 @@ class ValueInfo(NamedTuple):
         holder: The value that holds its sharding, `NO_VALUE` if none does.
         owner: The op that defines it, or the op around the block it is an argument of.
         users: The op of every use, in use-list order.
-        notified: The ops to visit again when its sharding changes, in that order, with the owner at the position where
-            it is pushed. Only filled for holders.
+        notified: The ops to visit again when its sharding changes, in the order of the visits; its owner is one of
+            them. Only filled for holders.
         siblings: The values whose shardings are stored in one list with its own; setting one makes the others
             explicitly open.
     """

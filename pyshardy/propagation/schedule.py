@@ -42,7 +42,7 @@ def directions(rule: Rule, priority: Priority, fixed: Direction, round_: int) ->
 
 
 def scheduled(rule: Rule, priority: Priority, fixed: Direction, round_: int) -> tuple[tuple[Direction, ...], int]:
-    """The directions of an op in a round, and the bit set of the rounds in which it uses the same.
+    """The directions of an op in a round, and the rounds in which it has the same ones, as a bit set.
 
     >>> from pyshardy.rules.rule_builder import identity_rule
     >>> scheduled(identity_rule((8,)), Priority.OTHER, Direction.BOTH, 1)

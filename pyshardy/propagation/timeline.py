@@ -153,7 +153,7 @@ class ShardingTimeline(ShardingStore):
 
     @cached_property
     def _listed(self) -> Mapping[int, list[int]]:
-        """Per op, the written values whose new shardings schedule it although it does not compute or use them."""
+        """Per op, written values that it neither computes nor uses, but whose new shardings schedule it."""
         program = self.layout.program
         is_result = bytearray(len(program.shapes))
         for value in program.results.numbers:

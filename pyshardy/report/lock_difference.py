@@ -37,7 +37,7 @@ _MOST_BLOCKS = 12
 """The number of different changes of one kind to show by default."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LockDifference:
     """The comparison of a program with a lock. It is true if they are equal and no budget is broken.
 

@@ -83,7 +83,7 @@ class FigureChange:
     after: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlanDifference:
     """The difference between two plans: inputs and constraints that are sharded otherwise, and what that costs.
 

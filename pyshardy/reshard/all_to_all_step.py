@@ -42,7 +42,7 @@ def _move_tail(state: State, dim: int, in_order: bool) -> bool:
 
 
 def _tail(state: State, dim: int) -> tuple[int, int]:
-    """The number of last pieces of a dimension that one other dimension wants, and that dimension."""
+    """How many pieces at the end of a dimension belong to one other dimension, and which dimension that is."""
     target, length = dim, 0
     for piece in reversed(state.current[dim]):
         place = state.places.get(piece)

@@ -52,7 +52,7 @@ def detours(
 
 
 def _stage(axis: AxisRef, start: _Dims, end: _Dims) -> tuple[int, int]:
-    """When an axis moves: first those that come, then those that move, in the order of their new places."""
+    """The rank of an axis in the order of moves: new axes first, then axes that change places, by their new places."""
     places = [place for place, one in enumerate(one for axes in end for one in axes) if one == axis]
     if not places:
         return 2, 0

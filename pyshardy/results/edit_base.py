@@ -55,7 +55,7 @@ class Reach:
         return f"{start}, because {self.why_all}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class EditState:
     """A program with some edits.
 

@@ -120,7 +120,7 @@ class ShardedProgram:
             return copy_module(self.root)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Imported:
     """A program that import passes have prepared for propagation.
 

@@ -84,7 +84,7 @@ class _Side:
         self.step()
 
     def catch_up(self, builder: RuleBuilder, ahead: _Side) -> None:
-        """Give this side, which is behind, a factor of its own that brings it level, or closer."""
+        """Give this side, which covers fewer elements, a factor of its own, so that it covers as many or almost."""
         common = gcd(self.rest, ahead.rest)
         size, odd = divmod(ahead.done, self.done)
         if odd or self.rest % size:

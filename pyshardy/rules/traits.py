@@ -107,8 +107,8 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
             the op and a `Resolver`; `NOTHING` if there is none. It returns whether it did so; else the op gets whole
             dimensions.
 
-        whole_factors: Function that gives the factors that every device needs whole, besides those that are
-            permutations, from the op, its rule and a `PassContext`.
+        whole_factors: A function of the op, its rule and a `PassContext`. It gives the factors that every device needs
+            whole, besides permutation factors.
         exchange_pieces: The same as `exchange` for `pyshardy-exchange-shards`, from a `ShardedOp`.
         xla_rule: Like `rule`, for an op that only HLO has; import writes the rule onto the op.
         keeps_constants: Whether results are constants if operands are; None if `elementwise` decides.

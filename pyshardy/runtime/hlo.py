@@ -30,7 +30,7 @@ _CHANNEL = re.compile(r"channel_id=(\d+)")
 _ASYNC = "async_collective_fusion_config"
 """What XLA for TPUs writes at the parts of a collective that several fusions take turns to run."""
 _SCATTER = "all-reduce-scatter"
-"""What it calls a computation that reduces and keeps a part, which runs as one collective."""
+"""Its name for a computation that reduces and then keeps a part. It runs as one collective, a reduce-scatter."""
 _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}
 
 

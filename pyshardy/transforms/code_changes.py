@@ -90,7 +90,7 @@ def stride_micro_batches(op: Op, attrs: AttrTable) -> None:
 def pieces_of(op: Op) -> tuple[int, int] | None:
     """The dimension that an op divides into equal pieces, or makes of them, and their number; None for another op.
 
-    It is a slice of one piece, or in the gradient a pad of one, or the concatenation of all of them.
+    Such an op is a slice of one piece, a pad of one piece (in the gradient), or a concatenation of all pieces.
     """
     if op.name not in (SLICE, PAD, CONCATENATE) or not op.result.type.is_static or not op.operands[0].type.is_static:
         return None

@@ -35,7 +35,7 @@ class Traced(NamedTuple):
     grouped: Mapping[int, TensorSharding]
 
     def recording(self, options: PropagateOptions) -> Recording:
-        """The record of the run; of one whose result was known, it is made by running it."""
+        """The record of the run. If the run was left out because its result was known, it runs now."""
         found = self.propagated.recording or propagate_program(self.program, options).recording
         assert found is not None
         return found

@@ -271,7 +271,7 @@ def _before_cut(value: Value) -> Value | None:
 def _values_from_outside(op: Op) -> Iterable[Value]:
     """The values from outside that the regions of an op use, in post-order.
 
-    XLA's order, as `captured_by` has it, takes the operands of an op before what its regions use.
+    `captured_by` lists them in XLA's order instead: the operands of an op before what its regions use.
     """
     defined: set[Value] = set()
     inner = [user for region in op.regions for block in region.blocks for top in block for user in walk_post_order(top)]

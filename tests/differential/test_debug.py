@@ -6,7 +6,6 @@ The reference ends its process on some programs when it is asked for them; those
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -28,12 +27,6 @@ def pipeline_of(propagate: str) -> str:
         f"sdy-lift-inlined-meshes,sdy-add-data-flow-edges,sdy-apply-sharding-constraints{{{OPTIONS}}},"
         f"sdy-sharding-group-import,{propagate}{{{OPTIONS}}},func.func(sdy-sink-data-flow-edges{{{sink}}})"
     )
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 def outcome(text: str, pipeline: str, reference: ReferenceProcess) -> str:

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -90,12 +89,6 @@ FUNCTION_PASSES = (
     "sdy-propagate-to-func-results",
     "sdy-update-non-divisible-input-output-shardings",
 )
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 def body(text: str | None) -> list[str]:

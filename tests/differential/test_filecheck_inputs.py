@@ -104,12 +104,6 @@ def cases_of(name: str, text: str) -> Iterator[Case]:
 CASES = [case for path in FILES for case in cases_of(str(path.with_suffix("")), (FOLDER / path).read_text())]
 
 
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
-
-
 def is_refused_here(case: Case) -> bool:
     """Whether pyshardy refuses the module."""
     try:

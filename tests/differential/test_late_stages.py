@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -26,12 +25,6 @@ PIPELINES = [
         f"{LAST} replica-count=8 inline-meshes=false rng-bit-generator-unsafe=false",
     )
 ]
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,12 +15,6 @@ from .reshard_compare import ours
 
 pytestmark = pytest.mark.skipif(jaxlib_version() < (0, 12), reason="older references lack the passes before this one")
 PER_FAMILY = 60
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -63,12 +62,6 @@ def program(lines: str, arg: str, use: str, callee: str = "") -> str:
   return {returned}
 }}
 """
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 @pytest.mark.parametrize("use", [*USES, *RETURNS])

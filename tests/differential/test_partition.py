@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.skipif(
     jaxlib_version() < (0, 12), reason="older references have other versions of both passes"
 )
 SEEDS = range(5)
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 @pytest.mark.parametrize("family", FAMILIES)

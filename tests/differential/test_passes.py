@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -30,12 +29,6 @@ pytestmark = pytest.mark.skipif(
 )
 SEEDS = range(2 * (len(FEATURES) + 1))
 PER_PASS = 60
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 @pytest.fixture(scope="module")

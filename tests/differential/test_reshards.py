@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,12 +15,6 @@ IS_OLD = jaxlib_version() < (0, 12)
 PER_FAMILY = 38
 MORE = {"plans": 200, "odd plans": 200, "permutations": 150, "fused": 100}
 """Families of small modules with one kind of thing in them: more of these."""
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 def _pipelines(family: str) -> list[str]:

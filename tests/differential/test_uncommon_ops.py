@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -33,12 +32,6 @@ KEPT = (
     "mhlo.custom_call with effect", "mhlo.all_reduce", "mhlo.infeed", "mhlo.fusion", "mhlo.case with effect",
     "stablehlo.custom_call with effect", "stablehlo.case with effect", "scf.if with effect", "shape.cstr_require",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    with ReferenceProcess() as process:
-        yield process
 
 
 def parsed(text: str, allow_unregistered: bool = False) -> Module:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,6 @@ def lowered(name: str) -> str:
     if PROGRAMS[name].missing():
         pytest.skip("needs published packages, which `make test-packages` installs")
     return PROGRAMS[name].lower().as_text()
-
-
-@pytest.fixture(scope="module")
-def reference() -> Iterator[ReferenceProcess]:
-    """The reference in a process of its own."""
-    with ReferenceProcess() as process:
-        yield process
 
 
 def compare(text: str, reference: ReferenceProcess) -> str:

@@ -53,7 +53,7 @@ class ImportCustomCalls(Pass):
 
 
 def _check_types(call: Op, result_count: int = 1) -> None:
-    """Refuse a call that does not take one tensor and hand it on, or give nothing."""
+    """Refuse a call unless it takes one tensor, and returns one of the same type, or nothing if it should not."""
     types = [value.type for value in (*call.operands, *call.results)]
     if len(call.operands) != 1 or len(call.results) != result_count or types[1:] != types[:1] * result_count:
         needed = "one tensor and returns one of the same type" if result_count else "one tensor and returns nothing"

@@ -39,8 +39,8 @@ class ExchangeShards(Pass):
 
     A shard of the result is an interval of the operand, which a few shards hold. The number of permutes is the largest
     number of shards that one shard sends to or receives from; it does not depend on the number of shards. Each permute
-    sends as much as its largest piece. If there would be too many permutes, or if `sdy-resolve-permutation-factors`
-    sends no more than them, the op is left to that pass.
+    sends as much as its largest piece. The op is left to `sdy-resolve-permutation-factors` if there would be too many
+    permutes, or if that pass sends no more.
 
     Attributes:
         before_reshards: Whether the pass runs before reshards are inserted. Then it handles only concatenations and

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from pyshardy.core.boxes import local_shape
-from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
+from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes
-from pyshardy.ir.dataflow import is_data_flow_op
+from pyshardy.ir.dataflow import BARRIER, is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import RULE, SHARDING
@@ -21,13 +20,13 @@ from pyshardy.passes.base import Anchor, Pass
 from pyshardy.rules.ops import ops_that
 from pyshardy.rules.properties import REDUCING_RESHARDS
 from pyshardy.transforms.context import PassContext
+from pyshardy.transforms.reshards.barriers import remove_barrier
 from pyshardy.transforms.reshards.batches import TOP_K, batch_dims, searched_dims, split_batch
 from pyshardy.transforms.reshards.causes import CauseNamer
 from pyshardy.transforms.reshards.claimed_sums import reshard_complete_results
 from pyshardy.transforms.reshards.most_split import most_split
 from pyshardy.transforms.reshards.op_reshards import reshard_around
 from pyshardy.transforms.reshards.op_rules import is_buffer, is_pointwise, rule_with_dynamic_sizes, takes_shards
-from pyshardy.transforms.reshards.operand_shardings import make_reshard
 from pyshardy.transforms.reshards.other_meshes import go_through_whole, meet_on_one_mesh
 from pyshardy.transforms.reshards.single_dims import WITH_SINGLE_DIMS, share_single_dims
 from pyshardy.transforms.reshards.survey import distinct_shardings
@@ -43,21 +42,21 @@ _STRUCTURE = ("func.", "sdy.", "builtin.")
 _GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that only XLA's partitioner can replace; no program can run them."""
-_BY_NAME = (
-    frozenset(("sdy.propagation_barrier", "sdy.reshard", "stablehlo.custom_call"))
-    | TOP_K
-    | WITH_SINGLE_DIMS
-    | WRITTEN
-    | REDUCING_RESHARDS
-)
+_REWRITES: Mapping[str, Callable[[Op, ModuleMeshes], None]] = {
+    BARRIER: remove_barrier,
+    **dict.fromkeys(sorted(WRITTEN), reshard_if_operand_changed),
+    **dict.fromkeys(sorted(REDUCING_RESHARDS), reshard_if_operand_is_whole),
+}
+"""How ops of a name are rewritten."""
+_BY_NAME = frozenset((*_REWRITES, "stablehlo.custom_call")) | TOP_K | WITH_SINGLE_DIMS
 """Ops that this pass may rewrite even if they have a rule and all shardings are on one mesh."""
 
 
 class MakePartitionable(Pass):
     """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers are removed. A collective of Shardy's in the program becomes a reshard where the sharding
-    of its operand has changed, or where it sums what is whole. A result that is complete is resharded to the
+    Propagation barriers are removed. A collective that the program already has becomes a reshard if the sharding
+    of its operand has changed, or if it would sum a tensor that is whole. A result that is complete is resharded to the
     unreduced axes that its sharding states. A reshard to a mesh with other axes is split in two: a gather to the
     whole tensor, and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it.
     Partial results move to the mesh of the op's operands if only the device order differs. An op without a sharding
@@ -83,37 +82,31 @@ class MakePartitionable(Pass):
         one_mesh = len({mesh for mesh in found if not mesh.is_single_device and not mesh.is_empty}) <= 1
         for inner in ops_in(op):
             rule = inner.attrs.get(RULE)
-            if inner is op or (one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME):
+            if inner is op or inner.name == "sdy.reshard":
                 continue
-            _check_not_for_xla(inner)
-            if inner.name == "sdy.propagation_barrier":
-                _remove_barrier(inner)
-            elif inner.name == "sdy.reshard":
+            if one_mesh and rule is not None and not rule.is_custom and inner.name not in _BY_NAME:
                 continue
-            elif inner.name in REDUCING_RESHARDS:
-                reshard_if_operand_is_whole(inner, meshes)
-            elif inner.name in WRITTEN:
-                reshard_if_operand_changed(inner, meshes)
-            elif _target(inner) == _INSPECTION:
-                context.diagnostics.warn(inner, f"'{inner.name}' of @{_INSPECTION} is removed: only XLA calls it back")
-                inner.result.replace_uses(inner.operands[0])
-                inner.erase()
-            elif takes_shards(inner):
-                inner.remove_attr(SHARDING)  # the op runs on every device
-            elif _has_sharded(inner, meshes):
-                _move_partial_results_to_operand_mesh(inner, meshes)
-                is_changed = meet_on_one_mesh(inner, context) | share_single_dims(inner, context)
-                if not _runs_on_shards(inner, context):
-                    self._make_runnable(inner, context)
-                    is_changed = True
-                if is_changed:
-                    namer.name(inner)
+            rewrite = _REWRITES.get(inner.name)
+            if rewrite is not None:
+                rewrite(inner, meshes)
+            elif not _is_rewritten_call(inner, context) and _has_sharded(inner, meshes):
+                self._make_partitionable(inner, context, namer)
         if any(sharding.unreduced for sharding in distinct_shardings(op)):
             for inner in ops_in(op):
                 if reshard_complete_results(inner, meshes):
                     namer.name(inner)
         for reshard in ops_named(op, ("sdy.reshard",)):
             go_through_whole(reshard, meshes)
+
+    def _make_partitionable(self, op: Op, context: PassContext, namer: CauseNamer) -> None:
+        """Bring the tensors of an op to one mesh, and to shardings with which it can run."""
+        _move_partial_results_to_operand_mesh(op, context.meshes)
+        is_changed = meet_on_one_mesh(op, context) | share_single_dims(op, context)
+        if not _runs_on_shards(op, context):
+            self._make_runnable(op, context)
+            is_changed = True
+        if is_changed:
+            namer.name(op)
 
     def _make_runnable(self, op: Op, context: PassContext) -> None:
         """Reshard around an op that cannot run with its shardings."""
@@ -134,8 +127,26 @@ def _target(op: Op) -> str | None:
     return string_value(op.attrs["call_target_name"]) if op.name == "stablehlo.custom_call" else None
 
 
-def _check_not_for_xla(op: Op) -> None:
+def _is_rewritten_call(op: Op, context: PassContext) -> bool:
+    """Whether an op is a custom call that needs nothing else; refuses one that only XLA can run.
+
+    Raises:
+        PassError: The op calls a custom partitioner.
+    """
     target = _target(op)
+    _check_not_for_xla(op, target)
+    if target == _INSPECTION:
+        context.diagnostics.warn(op, f"'{op.name}' of @{_INSPECTION} is removed: only XLA calls it back")
+        op.result.replace_uses(op.operands[0])
+        op.erase()
+        return True
+    if takes_shards(op):
+        op.remove_attr(SHARDING)  # the op runs on every device
+        return True
+    return False
+
+
+def _check_not_for_xla(op: Op, target: str | None) -> None:
     if target in _FOR_XLA:
         if op.enclosing("sdy.manual_computation") is not None:
             raise PassError(
@@ -144,30 +155,6 @@ def _check_not_for_xla(op: Op) -> None:
                 '; run the program with engine="xla"',
             )
         raise PassError(op, f"calls @{target}, a custom partitioner in Python; load the function, not its text")
-
-
-def _remove_barrier(op: Op) -> None:
-    """Remove a barrier. It still counts for reshards for calls and data flow, but not for others."""
-    value, wanted = op.operands[0], get_sharding(op.result)
-    sharding = get_sharding(value)
-    same = is_unsharded(sharding) if wanted is None else is_equivalent(wanted, sharding)
-    if not same:
-        target = wanted or TensorSharding.fully_replicated(_mesh_of(sharding), value.type.rank)
-        reshard = make_reshard(value, target).insert_before(op)
-        op.result.replace_uses(reshard.result, only=lambda user, _: _is_border(user))
-        if not reshard.has_uses():
-            reshard.erase()
-    op.result.replace_uses(value)
-    op.erase()
-
-
-def _mesh_of(sharding: TensorSharding | None) -> str | Mesh:
-    assert sharding is not None
-    return sharding.mesh
-
-
-def _is_border(op: Op) -> bool:
-    return op.is_terminator or op.name == "func.call" or is_data_flow_op(op)
 
 
 def _move_partial_results_to_operand_mesh(op: Op, meshes: ModuleMeshes) -> None:

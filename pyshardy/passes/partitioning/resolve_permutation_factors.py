@@ -30,7 +30,7 @@ _MORE_THAN_RULE = frozenset(
 )
 """Ops that may need data from other shards although their rule has no permutation factor."""
 _BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
-"""Ops of one kind that may still differ in what they need, because the contents of operands matter."""
+"""Ops for which the contents of operands decide what shards need, so that equal types and attributes say too little."""
 
 
 class ResolvePermutationFactors(Pass):

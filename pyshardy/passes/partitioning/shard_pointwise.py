@@ -25,8 +25,8 @@ from pyshardy.transforms.reshards.op_rules import (
 class ShardPointwise(Pass):
     """Shard the results of elementwise ops without a sharding rule like the operand with the most shards.
 
-    Nothing propagates through such an op, so its operands would be gathered. The pass gives its results a sharding, or
-    adds axes to theirs, and then does the same for elementwise ops that use these results.
+    Nothing propagates through such an op, so its operands would be gathered. The pass gives its results
+    shardings, or adds axes to their shardings. Then it does the same for elementwise ops that use these results.
     """
 
     name = "pyshardy-shard-pointwise"

@@ -40,7 +40,7 @@ _Replacement = tuple[str, dict[str, Axes]]
 
 
 def _replacements(root: Op, meshes: Meshes) -> dict[str, _Replacement]:
-    """For every mesh that can be expressed on one that is kept, that mesh and the axes on it.
+    """For every mesh that another one replaces: the mesh that is kept, and which of its axes each axis becomes.
 
     Meshes with more axes are kept first, in order of use; axes of size 1 do not count.
     """

@@ -54,7 +54,7 @@ class ImportResultSharding(Pass):
 
 
 class _Path(NamedTuple):
-    """The argument that a result is, and the ops on the way to it, which do nothing to it."""
+    """A result that equals an argument: the argument, and the ops without effect between the two."""
 
     argument: int
     ops: list[Op]
@@ -92,7 +92,9 @@ def _does_nothing(op: Op) -> bool:
 
 
 def _sharding_of_only_result(main: Op, table: SymbolTable) -> TensorSharding | None:
-    """The sharding of a called function's result, else of the op that computes it, else of the innermost call with one.
+    """The sharding of the only result of the program.
+
+    It is looked for at the result of a called function, then at the op that computes it, then at the innermost call.
 
     In HLO, the sharding of an op without effect moves to the op that computes its operand, unless that is an argument.
     """

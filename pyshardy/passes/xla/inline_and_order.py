@@ -21,7 +21,7 @@ _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
 """Stands for a call with several results while ops are ordered; in HLO these form a tuple."""
 _UNSEEN, _SEEN = -2, -1
-"""The orders of ops that are not listed yet: of those not met so far, and of those whose operands are listed next."""
+"""What stands for the order of an op that is not listed yet: it was not met so far, or its operands are listed next."""
 
 
 class InlineAndOrder(Pass):

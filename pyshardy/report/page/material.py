@@ -14,7 +14,7 @@ from pyshardy.report.diagnosis import Diagnosis
 from pyshardy.report.summary import Summary
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PageInput:
     """A result as the input of a page.
 

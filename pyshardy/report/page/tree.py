@@ -23,7 +23,7 @@ _BACKWARD = "transpose("
 _PHASES = ("forward", "backward", "other ops")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Node:
     name: str
     kind: int

@@ -64,7 +64,7 @@ class Code(NamedTuple):
         return cls(op.name, own, tuple(value.type.shape for value in (*op.operands, *op.results)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CodeEdit:
     """Other code.
 

@@ -40,7 +40,7 @@ ConstraintPrice = Callable[[Constrained], "Quick | None"]
 """The estimate of a step with constraints; None if propagation refuses them."""
 
 
-@dataclass
+@dataclass(slots=True)
 class ConstraintSearch:
     """A search for constraints. The shardings of inputs and outputs stay as they are.
 

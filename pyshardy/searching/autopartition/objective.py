@@ -57,7 +57,7 @@ class EstimatedPlan(Estimated, Protocol):
     def fits(self) -> bool: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Objective:
     """What makes a plan better than another: it fits into memory, then it weighs less.
 

@@ -57,7 +57,7 @@ class OutputFact(NamedTuple):
     bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """A program to find shardings for.
 

@@ -33,7 +33,7 @@ Inputs that are not named are not sharded; values that are not named are left to
 Partitioner = Callable[["SearchTask"], Annotations]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SearchTask:
     """The task of a partitioner.
 

@@ -35,7 +35,7 @@ _TO_THE_END_S = 180.0
 """The limit of one such compilation, in seconds."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rival:
     """A plan that the compiler is asked about, or the program as it was given.
 
@@ -52,7 +52,7 @@ class Rival:
     constrained: ConstrainedAssignment | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Confirmed:
     """What a compiler says of the best plans.
 

@@ -13,7 +13,7 @@ from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.options import SearchOptions
 
 
-@dataclass
+@dataclass(slots=True)
 class Estimates:
     """The costs of candidates.
 

@@ -23,7 +23,7 @@ Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
 MOST_CANDIDATES = 800
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SearchOptions:
     """The options of a search.
 

@@ -23,7 +23,7 @@ _EQUAL = 0.01
 """The share by which two ways may differ that look equal."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TriedWay:
     """A version of a program.
 

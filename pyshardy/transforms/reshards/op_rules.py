@@ -26,7 +26,7 @@ def lacks_rule(name: str) -> bool:
 
 
 def names_without_rule() -> frozenset[str]:
-    """The names of all ops that `lacks_rule`, without those that state their sharding, such as `sdy.reshard`."""
+    """The names of ops that `lacks_rule` is true of, except ops that state their sharding, such as `sdy.reshard`."""
     return frozenset(filter(lacks_rule, _MAY_BE_POINTWISE - _STATES_SHARDING))
 
 
