@@ -16,6 +16,11 @@ _NO_LOSS: Final = 0.001
 """A constraint is removed again if the step takes at most this share longer without it."""
 
 
+_PATIENCE: Final = 40, 64
+"""After this many decisions without a gain no more are tried, and after this many without a further one. The first gain
+came after up to 25, further ones after up to 55 more."""
+
+
 class ConstrainableValue(NamedTuple):
     """A value that can be constrained.
 
@@ -77,13 +82,14 @@ class ConstraintSearch:
         self.quick = self.evaluate(self.best) if self.quick is None else self.quick
         if self.best:
             self.prune()
+        latest, gains = self.tries, 0
         for decision in _decisions(sites, dict(self.axes), self.ideas):
-            if self.is_over():
+            if self.is_over() or self.tries - latest >= _PATIENCE[gains]:
                 break
             changed = {**self.best, **decision}
             found = None if changed == self.best else self.evaluate(changed)
             if found is not None and self._is_better(found, LEAST_GAIN):
-                self.best, self.quick = changed, found
+                self.best, self.quick, latest, gains = changed, found, self.tries, 1
         self.prune()
 
     def prune(self) -> None:

@@ -9,6 +9,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from pyshardy.errors import ShardyError
@@ -22,9 +23,13 @@ _BEAM: Final = 3
 _LEAST_TACTICS: Final = 24
 """The number of tactics that are priced even if few candidates are allowed; else at most half of the candidates are."""
 _LEAST_GAIN: Final = 1e-3
-_BAD: Final = 2.5
-"""A move is left out if its quick estimate is this many times the current one; quick estimates err by a factor of 1.5
-in both directions."""
+_CLEAR_GAIN: Final = 0.01
+"""By this much a neighbour must be better to be taken before the other ones are tried."""
+BAD: Final = 1.6
+"""A candidate gets no careful estimate if its quick one takes this many times as long as that of the best one. Those
+that turned out to be the best took up to 1.4 times as long."""
+_PATIENCE: Final = 48
+"""The number of neighbours that are priced carefully, the most promising first; better ones were among the first."""
 
 
 class Candidate(NamedTuple):
@@ -54,6 +59,34 @@ Watch = Callable[[int, Candidate, str], None]
 
 PriceFunction = Callable[[Assignment], "Quick | None"]
 """The estimate of an assignment; None if propagation refuses it."""
+
+
+class QuickEstimates(Mapping[Assignment, "Quick | None"]):
+    """Quick estimates that are made when they are asked for, up to a number of new ones.
+
+    Args:
+        price: Makes the estimate of an assignment.
+        most: The largest number of new ones.
+        known: Those that are known.
+    """
+
+    def __init__(
+        self, price: PriceFunction, most: int, known: Mapping[Assignment, Quick | None] = MappingProxyType({})
+    ) -> None:
+        self._price, self._found, self._most = price, dict(known), len(known) + most
+
+    def __getitem__(self, assignment: Assignment) -> Quick | None:
+        if assignment not in self._found:
+            if len(self._found) >= self._most:
+                raise KeyError(assignment)
+            self._found[assignment] = self._price(assignment)
+        return self._found[assignment]
+
+    def __iter__(self) -> Iterator[Assignment]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 class _QuickPrice:
@@ -168,7 +201,7 @@ class Explorer:
         self._try(assignments)
 
     def climb(self, quick: Mapping[Assignment, Quick | None]) -> None:
-        """Move from the best candidate to better neighbours while there are any; then change several decisions at once.
+        """Move from the best candidate to better neighbours while some of the most promising are better.
 
         Args:
             quick: Quick estimates. Neighbors are tried in the order of these, those without one last.
@@ -178,16 +211,15 @@ class Explorer:
         while self.best is not None and self.best.assignment not in expanded and not self.is_over():
             best = self.best
             expanded.add(best.assignment)
-            for step in self._promising(best.assignment, quick):
+            for step in self._promising(best.assignment, quick)[:_PATIENCE]:
                 found = self.evaluate(step)
-                if self.is_over() or (found is not None and self._is_better(Candidate(step, found), best)):
+                if self.is_over() or (found is not None and self._is_better(Candidate(step, found), best, _CLEAR_GAIN)):
                     break
-        self.improve()
 
     def _promising(self, assignment: Assignment, quick: Mapping[Assignment, Quick | None]) -> list[Assignment]:
         """The neighbours of an assignment, without those whose quick estimate is bad."""
         own = quick.get(assignment)
-        worst = math.inf if own is None else _BAD * own.seconds
+        worst = math.inf if own is None else BAD * own.seconds
         known, others = [], []
         for step in dict.fromkeys(map(self.symmetry.first, all_moves(self.space, assignment))):
             found = quick.get(step)
@@ -267,10 +299,10 @@ class Explorer:
                 return
             self.evaluate(step)
 
-    def _is_better(self, one: Candidate | None, other: Candidate | None) -> bool:
+    def _is_better(self, one: Candidate | None, other: Candidate | None, gain: float = _LEAST_GAIN) -> bool:
         if one is None or other is None:
             return one is not None
-        return self.score(one.quick)[0] < self.score(other.quick)[0] * (1 - _LEAST_GAIN)
+        return self.score(one.quick)[0] < self.score(other.quick)[0] * (1 - gain)
 
     def ranked(self) -> list[Candidate]:
         """All candidates, the best first."""

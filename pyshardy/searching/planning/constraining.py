@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.plan import PlanRow
 from pyshardy.results.sharded_program import shard
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch
-from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction
+from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, QuickEstimates
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
 from pyshardy.searching.autopartition.objective import LEAST_GAIN
 from pyshardy.searching.autopartition.pricing import Quick
@@ -98,27 +98,6 @@ class ConstrainedAssignment(NamedTuple):
 
     answer: Answer
     quick: Quick
-
-
-class _QuickEstimates(Mapping[Assignment, "Quick | None"]):
-    """Quick estimates of shardings of inputs with constraints, made when they are asked for, up to a number."""
-
-    def __init__(self, between: Values, space: Space, chosen: Constrained, most: int) -> None:
-        self._between, self._space, self._chosen, self._most = between, space, chosen, most
-        self._found: dict[Assignment, Quick | None] = {}
-
-    def __getitem__(self, assignment: Assignment) -> Quick | None:
-        if assignment not in self._found:
-            if len(self._found) >= self._most:
-                raise KeyError(assignment)
-            self._found[assignment] = self._between.price(self._space, assignment, self._chosen)
-        return self._found[assignment]
-
-    def __iter__(self) -> Iterator[Assignment]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
 
 
 class ExpertPlan(NamedTuple):
@@ -272,7 +251,8 @@ class Constraining:
         limits = self.limits._replace(most=max(1, min(self.limits.most, self._most - self.tries)))
         explorer = Explorer(self.space, limits, None, lambda other: self.price(other, chosen))
         explorer.evaluate(assignment)
-        explorer.climb(_QuickEstimates(self.between, self.space, chosen, _QUICK * limits.most))
+        quick = QuickEstimates(lambda other: self.between.price(self.space, other, chosen), _QUICK * limits.most)
+        explorer.climb(quick)
         self.tries += len(explorer.found)
         best = explorer.best
         return result if best is None else ConstrainedAssignment(Answer(best.assignment, chosen), best.quick)

@@ -20,7 +20,7 @@ from pyshardy.searching.autopartition.registry import AxesPerDim
 DOING = "searching for shardings"
 Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
 """Whether to keep shardings, the names of those that are kept, or the shardings to keep by name."""
-MOST_CANDIDATES = 800
+MOST_CANDIDATES = 500
 
 
 @dataclass(frozen=True, slots=True)

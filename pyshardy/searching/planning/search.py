@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pyshardy.core.axes import Dims
 from pyshardy.report.plan import THE_PLAN, PlanRow
 from pyshardy.results.plan import Plan
-from pyshardy.searching.autopartition.explore import Limits
+from pyshardy.searching.autopartition.explore import BAD, Candidate, Limits, QuickEstimates
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import (
     Answer,
@@ -88,19 +88,27 @@ class Search(SearchState):
 
     def _check(self, own: Assignment | None) -> None:
         """Price carefully the candidates with the best quick estimates and the tactics of experts, then neighbours."""
-        best = [found.assignment for found in self.explorer.ranked()]
+        ranked = self.explorer.ranked()
+        best = [found.assignment for found in ranked]
         tactics = set(self.explorer.tactics.values())
-        experts = [assignment for assignment in best if assignment in tactics]
+        near = [found.assignment for found in ranked if self._is_near(found, ranked[0])]
+        experts = [assignment for assignment in near if assignment in tactics]
         wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
         self.checker.look_at("careful estimates", dict.fromkeys(wanted))
-        self.checker.climb(self.explorer.found)
+        quick = QuickEstimates(lambda one: self.quick(Answer(one, {})), self.checker.limits.most, self.explorer.found)
+        self.checker.climb(quick)
         if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
             if self.all:
                 self.checker.allow(len(self.all))
             self.checker.look_at("all shardings of inputs", self.all)
+
+    def _is_near(self, found: Candidate, best: Candidate) -> bool:
+        """Whether a candidate may be better than the best by quick estimates, as far as these err."""
+        most = BAD * max(self.options.limit, best.quick.bytes)
+        return found.quick.seconds < BAD * best.quick.seconds and found.quick.bytes < most
 
     def _finish(self, own: Assignment | None) -> None:
         """Partition the best candidate; if the careful estimate is inexact, also the next ones while there is time."""

@@ -44,7 +44,7 @@ from pyshardy.searching.program.search_program import mesh_to_search, problem_of
 from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
-_FEWER = 4
+_FEWER = 3
 """Careful estimates are made for one in this many candidates, but for at least `_LEAST_CHECKED`."""
 _SHARE = 0.4
 """The share of the time for quick estimates; the rest is for careful ones."""
