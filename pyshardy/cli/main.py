@@ -318,7 +318,7 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
             needed="a file; for the example, only show and partition take --shard",
         )
     from pyshardy.cli import run_command
-    from pyshardy.cli.verdict import comparison_texts, exit_status_of, next_lines
+    from pyshardy.cli.verdict import comparison_texts, exit_status, next_lines
 
     execute = run_command.run_example if arguments.source == EXAMPLE else run_command.run_file
     found = execute(arguments, rest, propagate_options(arguments), partition_options(arguments))
@@ -334,7 +334,7 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
         print_tables(run_command.tables(found, command, replace(options, most_rows=rows)))
         print_text(*said)
         print("\n".join(more), end="\n" * bool(more))
-    return exit_status_of(found.differences, arguments.tolerance)
+    return exit_status(found.differences, arguments.tolerance)
 
 
 def _load(arguments: argparse.Namespace, rest: Sequence[str]) -> Module:

@@ -104,8 +104,8 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
         pad: Function that pads the op, from the op and a `Padder`.
         local: Function that makes the op local, from the op and a `Localizer`.
         exchange: Function with which `sdy-resolve-permutation-factors` lets shards exchange the data they need, from
-            the op and a `Resolver`; `NO_EXCHANGE` if there is none. It returns whether it did so; else the op gets whole
-            dimensions.
+            the op and a `Resolver`; `NO_EXCHANGE` if there is none. It returns whether it did so; if not, the op gets
+            whole dimensions.
 
         whole_factors: A function of the op, its rule and a `PassContext`. It gives the factors that every device needs
             whole, besides permutation factors.
