@@ -15,12 +15,15 @@ from pyshardy.searching.autopartition.roles import Style, megatron, styles, widt
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import _Tactics, tactics
 from pyshardy.searching.program.search_program import problem_of
-from support.steps import descent
 
 
 def space_of(loss: object, params: object, *data: object, mesh: dict[str, int]) -> Space:
     """The decisions of a training step."""
-    return space_of_step(descent(loss), (0,), params, *data, mesh=mesh)
+
+    def step(params, *data):
+        return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, *data))
+
+    return space_of_step(step, (0,), params, *data, mesh=mesh)
 
 
 def space_of_step(step: object, donated: tuple[int, ...], *arguments: object, mesh: dict[str, int]) -> Space:
@@ -113,7 +116,7 @@ def test_pictures_and_their_texts_are_both_the_batch() -> None:
     params = {"picture": shape(48, 32), "text": shape(24, 32)}
     space = space_of(loss, params, shape(64, 48), shape(64, 24), mesh={"data": 2, "model": 4})
     both = (("data", "model"), ())
-    assert named(space, tactics(space)["data over data+model"]) == {"pictures": both, "texts": both}
+    assert named(space, tactics(space)["data over data+model"]) == {"data[0]": both, "data[1]": both}
 
 
 def test_experts_may_be_over_the_whole_mesh_with_sequences_over_it() -> None:
@@ -129,6 +132,6 @@ def test_experts_may_be_over_the_whole_mesh_with_sequences_over_it() -> None:
         "params['down']": (every, (), ()),
         "params['gate']": ((), every),
         "params['up']": (every, (), ()),
-        "x": ((), every, ()),
+        "data[0]": ((), every, ()),
     }
     assert wanted in [named(space, assignment) for assignment in tactics(space).values()]
