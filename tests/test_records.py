@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "pyshardy"
-OTHERS = {
-    "Values": "a sequence, whose base class has no slots",
-    "Edit": "generic, whose base class has no slots",
-}
+OTHERS = {"Values": "a sequence, whose base class has no slots"}
 """Data classes without slots that cache nothing."""
 
 

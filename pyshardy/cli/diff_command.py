@@ -108,6 +108,6 @@ def _propagated(module: Module, source: str, options: PropagateOptions) -> Propa
         return propagate(module, options)
 
 
-def exit_status(arguments: argparse.Namespace, found: Any) -> int:
+def exit_status_of(arguments: argparse.Namespace, found: Any) -> int:
     """The exit status: 1 if two programs differ; 0 for an edit, whatever it changes."""
     return 1 if arguments.other is not None and found.differs else 0

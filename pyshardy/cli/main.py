@@ -281,14 +281,14 @@ def _report(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 
 
 def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
-    from pyshardy.cli.diff_command import exit_status, find_difference
+    from pyshardy.cli.diff_command import exit_status_of, find_difference
 
     found = find_difference(lambda: _load(arguments, rest), arguments, propagate_options(arguments))
     if arguments.json:
         print_json(found.to_json())
     else:
         print_tables(found.tables(table_options(arguments)))
-    return exit_status(arguments, found)
+    return exit_status_of(arguments, found)
 
 
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:

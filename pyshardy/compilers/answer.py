@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyshardy.compilers.target import Target
+from pyshardy.compilers.target import CompilerTarget
 
 _WARNING = re.compile(
     r"Involuntary full rematerialization\. The compiler cannot go from sharding (\{.*?\}) to (\{.*?\}) efficiently "
@@ -53,7 +53,7 @@ class CompilerAnswer:
         compiled: The text of the compiled module, of a program that is compiled to the end.
     """
 
-    target: Target
+    target: CompilerTarget
     label: str
     given: bytes
     decided: str

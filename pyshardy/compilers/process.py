@@ -17,7 +17,7 @@ from typing import Any
 
 from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
-from pyshardy.compilers.target import Target
+from pyshardy.compilers.target import CompilerTarget
 from pyshardy.compilers.worker import BEFORE, DECIDED, PARTITIONED, found
 from pyshardy.core.children import child_environment, end_child, ending_of
 from pyshardy.errors import ShardyError
@@ -44,7 +44,7 @@ class Job:
     """
 
     program: bytes
-    target: Target
+    target: CompilerTarget
     open_inputs: tuple[bool, ...]
     open_outputs: tuple[bool, ...]
     to_the_end: bool = False

@@ -15,7 +15,7 @@ from platformdirs import user_cache_path
 from pyshardy.compilers.answer import CompilerAnswer
 from pyshardy.compilers.plugins import Plugin
 from pyshardy.compilers.process import Job
-from pyshardy.compilers.target import Target
+from pyshardy.compilers.target import CompilerTarget
 from pyshardy.core.intern import register_cache
 
 FOLDER = "PYSHARDY_CACHE_DIR"
@@ -59,7 +59,7 @@ def kept(key: str) -> CompilerAnswer | None:
         facts = json.loads((path / "answer.json").read_text())
         os.utime(path)
         content = {name: (path / name).read_bytes() if (path / name).is_file() else None for name in _FILES}
-        answer = CompilerAnswer(**{**facts, **content, "target": Target(**facts["target"])})
+        answer = CompilerAnswer(**{**facts, **content, "target": CompilerTarget(**facts["target"])})
     except (OSError, ValueError, TypeError, KeyError):  # another process deletes it, or it is not ours
         return None
     _remember(key, answer)

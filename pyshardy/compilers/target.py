@@ -57,7 +57,7 @@ USUAL = {"tpu": "v5e", "cuda": "h100"}
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CompilerTarget:
     """A compiler with the devices that it compiles for.
 
     Attributes:
@@ -133,7 +133,7 @@ def chip_of(name: str) -> str:
     return chip if chip in _CHIPS else ""
 
 
-def find_target(text: str, devices: int) -> Target:
+def find_target(text: str, devices: int) -> CompilerTarget:
     """The compiler of a name, for a number of devices.
 
     Args:
@@ -151,7 +151,7 @@ def find_target(text: str, devices: int) -> Target:
     """
     platform, name, given = _parts(text)
     if platform == "cpu":
-        return _checked(text, Target("cpu", "", given or str(devices), 1, int(given or devices)), devices)
+        return _checked(text, CompilerTarget("cpu", "", given or str(devices), 1, int(given or devices)), devices)
     chip = _CHIPS[name]
     if platform == "cuda":
         return _checked(text, _gpus(name, chip, int(given or devices)), devices)
@@ -189,29 +189,29 @@ def _parts(text: str) -> tuple[str, str, str]:
     return platform, name, given
 
 
-def _gpus(name: str, chip: _Chip, count: int) -> Target:
+def _gpus(name: str, chip: _Chip, count: int) -> CompilerTarget:
     hosts = max(1, -(-count // chip.per_host))
-    return Target("cuda", name, f"1x{hosts}x{count // hosts}", 1, hosts * (count // hosts))
+    return CompilerTarget("cuda", name, f"1x{hosts}x{count // hosts}", 1, hosts * (count // hosts))
 
 
-def _tpus(name: str, chip: _Chip, given: str) -> Target:
+def _tpus(name: str, chip: _Chip, given: str) -> CompilerTarget:
     slices, _, topology = given.rpartition("*")
     count = int(slices or 1)
-    return Target("tpu", name, topology, count, count * chip.cores * prod(map(int, topology.split("x"))))
+    return CompilerTarget("tpu", name, topology, count, count * chip.cores * prod(map(int, topology.split("x"))))
 
 
-def _listed(name: str, chip: _Chip, devices: int) -> Target | None:
+def _listed(name: str, chip: _Chip, devices: int) -> CompilerTarget | None:
     """The usual topology with a number of devices; None if there is none."""
     chips = devices // chip.cores
     if chips in chip.topologies:
-        return Target("tpu", name, chip.topologies[chips], 1, chips * chip.cores)
+        return CompilerTarget("tpu", name, chip.topologies[chips], 1, chips * chip.cores)
     most = max(chip.topologies)
     if chips % most or not chips:
         return None
-    return Target("tpu", name, chip.topologies[most], chips // most, chips * chip.cores)
+    return CompilerTarget("tpu", name, chip.topologies[most], chips // most, chips * chip.cores)
 
 
-def _checked(text: str, target: Target, devices: int) -> Target:
+def _checked(text: str, target: CompilerTarget, devices: int) -> CompilerTarget:
     if target.devices != devices:
         platform, name, _ = _parts(text)
         try:

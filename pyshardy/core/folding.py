@@ -10,7 +10,7 @@ from math import prod
 from operator import add
 from typing import NamedTuple
 
-LEAST = 3
+LEAST_FOLDED = 3
 """The fewest names to fold."""
 _MOST_PER_LAYER = 32
 """The number of equal tensors of a layer to skip when looking for the one in the next layer."""
@@ -132,7 +132,7 @@ def _fold_at(group: list[_Names], at: int) -> list[_Names]:
         by_others.setdefault((*found.numbers[:at], *found.numbers[at + 1 :]), []).append(found)
     folded = []
     for alike in by_others.values():
-        if len(alike) < LEAST:
+        if len(alike) < LEAST_FOLDED:
             folded += alike
         else:
             folded += _runs(sorted(alike, key=lambda found: found.numbers[at]), at)
@@ -152,7 +152,7 @@ def _runs(alike: Sequence[_Names], at: int) -> list[_Names]:
         run = [found]
         while (number := number + step) in by_number:
             run.append(by_number[number])
-        folded += [_merged(run, at, step)] if len(run) >= LEAST else run
+        folded += [_merged(run, at, step)] if len(run) >= LEAST_FOLDED else run
     return folded
 
 

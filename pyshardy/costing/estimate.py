@@ -17,7 +17,7 @@ from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
 from pyshardy.costing.program import CostOp, OpTraffic, SourceLine
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
-from pyshardy.costing.schedule import Totals
+from pyshardy.costing.schedule import UNKNOWN_ROUNDS, Totals
 from pyshardy.costing.topology import Topology
 
 _AGAIN = "rematted_computation"
@@ -337,7 +337,7 @@ def _assumption(totals: Totals, topology: Topology, model: CollectiveModel) -> s
     hardware = topology.hardware
     exposed = max(0.0, totals.seconds - totals.compute_seconds)
     copied = min(exposed, totals.host_seconds)
-    if any("rounds" in note for note in totals.notes):
+    if UNKNOWN_ROUNDS in totals.notes:
         return "loops with an unknown number of rounds run once"
     shares: Mapping[str, float] = {
         f"products reach {hardware.matrix_efficiency:.0%} of the peak": totals.by_bound.get(Bound.MATRIX, 0.0),

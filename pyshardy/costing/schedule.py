@@ -20,6 +20,8 @@ from pyshardy.costing.program import RAGGED, CostKind, OpTraffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 from pyshardy.costing.work import CustomCall, custom_call_of
 
+UNKNOWN_ROUNDS = "a loop with an unknown number of rounds counts as one round"
+"""A note of `Totals`."""
 COMPUTE = -1
 """The stream of kernels; networks are numbered from 0."""
 
@@ -187,7 +189,7 @@ class Scheduler:
         if op.is_loop:
             rounds = 1 if op.rounds is None else op.rounds
             if op.rounds is None:
-                totals.notes["a loop with an unknown number of rounds counts as one round"] = None
+                totals.notes[UNKNOWN_ROUNDS] = None
             totals.add(inside[0], rounds + 1)
             totals.add(inside[1], rounds)
             return Task(None, inside[0].seconds * (rounds + 1) + inside[1].seconds * rounds)

@@ -23,6 +23,10 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_devices import checked_devices
 
 
+class SubAxisError(InvalidShardingError):
+    """A sub-axis, which a `PartitionSpec` cannot name."""
+
+
 class SubAxes(Enum):
     """What to do with sub-axes, which `PartitionSpec` cannot name."""
 
@@ -217,7 +221,7 @@ def partition_spec(sharding: TensorSharding | None, rank: int) -> PartitionSpec:
     for dim in sharding.dims:
         for axis in dim.axes:
             if not axis.is_full:
-                raise InvalidShardingError(
+                raise SubAxisError(
                     "converting the sharding", got=f"the sub-axis {axis}", needed="whole axes, as PartitionSpec has"
                 )
         names = tuple(axis.name for axis in dim.axes)

@@ -14,7 +14,7 @@ from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_leaves import is_static
-from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes
+from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes, SubAxisError
 
 Convert = Callable[[InterfaceTensor, int | None], Any]
 
@@ -47,8 +47,8 @@ def converter(
     def advising(tensor: InterfaceTensor, rank: int | None) -> Any:
         try:
             return convert(tensor, rank)
-        except InvalidShardingError as error:
-            if SubAxes(sub_axes) is not SubAxes.REFUSE or "sub-axis" not in str(error.got):
+        except SubAxisError as error:
+            if SubAxes(sub_axes) is not SubAxes.REFUSE:
                 raise
             hint = 'input_shardings or output_shardings with sub_axes="split" or "gather"'
             raise InvalidShardingError(error.doing, got=error.got, needed=error.needed, hint=hint) from error

@@ -8,6 +8,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.blocks import Value
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.op import Op
 from pyshardy.ir.value_type import ValueType
 from pyshardy.rules.properties import PROGRAM_CONSTANTS
@@ -61,6 +62,12 @@ def with_type(attr: Any, type: ValueType, attrs: AttrTable) -> Any:
         return splat_attribute(attr.get_splat_value(), type)
     text = str(attr).rpartition(" : ")[0]  # complex numbers, for which the bindings give no elements
     return attrs.parse(f"{text} : {type}")
+
+
+def comparison_direction(op: Op) -> str:
+    """The direction of a `stablehlo.compare`: "LT", "EQ", ..."""
+    found: str = stablehlo.ComparisonDirectionAttr(op.attrs["comparison_direction"]).value
+    return found
 
 
 def margins_of(attr: Any, rank: int) -> list[tuple[int, int]]:

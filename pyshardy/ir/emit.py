@@ -13,7 +13,7 @@ from pyshardy.ir.blocks import Block, Region, Value
 from pyshardy.ir.bytecode.locations import has_lost_range
 from pyshardy.ir.bytecode.ops import ABSENT, HAS_OPERANDS, HAS_REGIONS, HAS_RESULTS, HAS_SUCCESSORS, OpWriter
 from pyshardy.ir.bytecode.sections import RESOURCE_OFFSETS
-from pyshardy.ir.bytecode.tables import UNKNOWN, AmbiguousLocationError, BytecodeTables
+from pyshardy.ir.bytecode.tables import UNKNOWN_LOCATION, AmbiguousLocationError, BytecodeTables
 from pyshardy.ir.codecs import ARG_CODECS, LISTS, Codec
 from pyshardy.ir.op import Op
 from pyshardy.ir.source import OpPlace, Source, SourceKind
@@ -218,7 +218,7 @@ class _Emitter:
         return number
 
     def new_location(self, location: Any) -> int:
-        text = UNKNOWN if location is None else str(location)
+        text = UNKNOWN_LOCATION if location is None else str(location)
         if has_lost_range(text):
             raise CannotEmitError(f"{text} is a range that bytecode does not keep")
         return self.tables.location(text)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.ir.constants import constant_integer
+from pyshardy.ir.constants import comparison_direction, constant_integer
 from pyshardy.ir.functions import CALL, functions, is_declaration, return_op
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
 from pyshardy.rules.properties import PROGRAM_CONSTANTS
@@ -36,7 +36,6 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 _FLIPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _NEGATED = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 _INTEGER = re.compile(r"(u?)i(\d+)")
-_DIRECTION = re.compile(r"\b(LT|GT|LE|GE|EQ|NE)\b")
 
 
 class _BaseOffset(NamedTuple):
@@ -220,10 +219,8 @@ class TripCounts:
         left, right = map(self._base_offset, op.operands)
         for call in reversed(calls):
             left, right = self._at_call(call, left), self._at_call(call, right)
-        match = _DIRECTION.search(str(op.attrs["comparison_direction"]))
-        if match is None:
-            return None
-        return _Comparison(_NEGATED[match[1]] if is_negated else match[1], left, right)
+        direction = comparison_direction(op)
+        return _Comparison(_NEGATED[direction] if is_negated else direction, left, right)
 
 
 def trip_count_until(direction: str, first: int, step: int) -> int | None:

@@ -21,7 +21,7 @@ from pyshardy.propagation.sharding_store import ShardingStore
 from pyshardy.propagation.timeline import ShardingTimeline
 
 Changes = Mapping[int, TensorSharding | None]
-LEAST = 200
+LEAST_RERUN = 200
 """The number of visits after which a run over the whole program may be faster."""
 PART = 4
 """A new run may make one visit for this many visits of the recorded run that changed something."""

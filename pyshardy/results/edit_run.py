@@ -12,7 +12,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import Checked
 from pyshardy.ir.module import Module
 from pyshardy.propagation.program import Program
-from pyshardy.propagation.rerun import LEAST, PART, rerun
+from pyshardy.propagation.rerun import LEAST_RERUN, PART, rerun
 from pyshardy.propagation.run import propagate_program
 from pyshardy.results.edit_base import INPUT, Base, EditState, Reach, ShardingsByValue
 from pyshardy.results.sharded_program import GivenShardings, Imported, prepared
@@ -41,7 +41,7 @@ def propagate_edits(base: Base, annotations: Mapping[tuple[str, int], Checked]) 
     """
     changes, run = _changes(base, annotations), base.run
     count = len(base.program.kind_of)
-    found = rerun(base.timeline, changes, max(LEAST, count // PART))
+    found = rerun(base.timeline, changes, max(LEAST_RERUN, count // PART))
     if found is not None:
         return found.shardings, Reach(found.ops, count)
     why = "the edit reaches most of them"

@@ -17,7 +17,7 @@ from pyshardy.rules.traits import (
     GONE_BEFORE,
     LEFT_ALONE,
     NO_ATTRIBUTES,
-    NOTHING,
+    NO_EXCHANGE,
     ON_SHARDS,
     PAD_IF_OPERANDS,
     PAD_LIKE_ANY,
@@ -34,7 +34,7 @@ Line = tuple[str, str, OpTraits]
 
 _NO, _OTHER, _FIRST = Elementwise.NO, Priority.OTHER, Priority.PASS_THROUGH
 
-_HLO = OpTraits(UNKNOWN, _NO, True, _OTHER, NO_ATTRIBUTES, PAD_LIKE_ANY, ON_SHARDS, NOTHING)
+_HLO = OpTraits(UNKNOWN, _NO, True, _OTHER, NO_ATTRIBUTES, PAD_LIKE_ANY, ON_SHARDS, NO_EXCHANGE)
 """The traits of an op of StableHLO without special ones."""
 _FOREIGN = _HLO._replace(pad=PAD_IF_OPERANDS)
 """The traits of an op of another dialect without special ones."""

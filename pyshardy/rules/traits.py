@@ -30,7 +30,7 @@ LEFT_ALONE: Final = "table:leave_alone"
 """A `local`: the op computes nothing."""
 GONE_BEFORE: Final = "table:refuse"
 """A `local`: earlier passes remove the op, so it is refused here."""
-NOTHING: Final = ""
+NO_EXCHANGE: Final = ""
 """An `exchange`: shards need no data from each other, or the op is replicated where they do."""
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 """`attributes`: the rule depends on shapes alone."""
@@ -104,8 +104,8 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
         pad: Function that pads the op, from the op and a `Padder`.
         local: Function that makes the op local, from the op and a `Localizer`.
         exchange: Function with which `sdy-resolve-permutation-factors` lets shards exchange the data they need, from
-            the op and a `Resolver`; `NOTHING` if there is none. It returns whether it did so; else the op gets whole
-            dimensions.
+            the op and a `Resolver`; `NO_EXCHANGE` if there is none. It returns whether it did so; if not, the op gets
+            whole dimensions.
 
         whole_factors: A function of the op, its rule and a `PassContext`. It gives the factors that every device needs
             whole, besides permutation factors.
@@ -144,11 +144,11 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
     local: str | None = None
     exchange: str | None = None
 
-    whole_factors: str = NOTHING
-    exchange_pieces: str = NOTHING
-    xla_rule: str = NOTHING
+    whole_factors: str = NO_EXCHANGE
+    exchange_pieces: str = NO_EXCHANGE
+    xla_rule: str = NO_EXCHANGE
     keeps_constants: bool | None = None
-    context_facts: str = NOTHING
+    context_facts: str = NO_EXCHANGE
     own_shardings: tuple[str, ...] = ()
     data_flow: DataFlow | None = None
     is_constant: bool = False

@@ -42,7 +42,7 @@ class Programs(Enum):
     ON_CPUS = "those of one device, run by several CPUs"
 
 
-class Compiled:
+class ToCompile:
     """A module that XLA will compile.
 
     Args:
@@ -77,7 +77,7 @@ class Quirk(NamedTuple):
     what: str
     programs: Programs
     ops: tuple[str, ...]
-    mend: Callable[[Op, Compiled], None]
+    mend: Callable[[Op, ToCompile], None]
     until: tuple[int, int] | None = None
 
 
@@ -95,7 +95,7 @@ def work_around(root: Op, module: Module, programs: Iterable[Programs]) -> None:
     kinds, here = set(programs), version.__version_info__[:2]
     quirks = [quirk for quirk in QUIRKS if quirk.programs in kinds and (quirk.until is None or here < quirk.until)]
     found = ops_named(root, {name for quirk in quirks for name in quirk.ops})
-    compiled = Compiled(root, module)
+    compiled = ToCompile(root, module)
     for quirk in quirks:
         for op in found:
             if op.name in quirk.ops and op.block is not None:
@@ -105,14 +105,14 @@ def work_around(root: Op, module: Module, programs: Iterable[Programs]) -> None:
 # What programs get instead
 
 
-def _keep_slice(op: Op, compiled: Compiled) -> None:
+def _keep_slice(op: Op, compiled: ToCompile) -> None:
     """Shards are slices, and a scatter to rows of other shards has indices out of bounds."""
     for place in range(len(op.results)):
         if not _is_end(op.operands[place]):
             compiled.hide(op, place)
 
 
-def _keep_product(op: Op, compiled: Compiled) -> None:
+def _keep_product(op: Op, compiled: ToCompile) -> None:
     if prod(op.result.type.shape or ()) == 1 and _may_be_product(op.operands[0]):
         compiled.hide(op, 0)
 
@@ -129,7 +129,7 @@ def _is_end(value: Value) -> bool:
     return op is not None and op.name in _ENDS
 
 
-def _keep_in_order(op: Op, compiled: Compiled) -> None:
+def _keep_in_order(op: Op, compiled: ToCompile) -> None:
     """A vector has only one memory order, and a barrier keeps it."""
     if not op.operands[0].type.is_static:
         return
@@ -144,13 +144,13 @@ def _in_order(value: Value, builder: Builder) -> Value:
     return builder.reshape(_hidden(builder.reshape(value, [prod(shape)]), builder), shape)
 
 
-def _keep_complex_sum(op: Op, compiled: Compiled) -> None:
+def _keep_complex_sum(op: Op, compiled: ToCompile) -> None:
     for place, value in enumerate(op.operands):
         if (value.type.element or "").startswith("complex"):
             compiled.hide(op, place)
 
 
-def _keep_whole(op: Op, compiled: Compiled) -> None:
+def _keep_whole(op: Op, compiled: ToCompile) -> None:
     for place in range(len(op.operands)):
         compiled.hide(op, place)
 
@@ -160,11 +160,11 @@ def _hidden(value: Value, builder: Builder) -> Value:
     return builder.value("optimization_barrier", [value], value.type)
 
 
-def _propagate_nans(op: Op, compiled: Compiled) -> None:
+def _propagate_nans(op: Op, compiled: ToCompile) -> None:
     propagate_nans(op, compiled.builder(op), compiled.channels)
 
 
-def _refuse_random(op: Op, _: Compiled) -> None:
+def _refuse_random(op: Op, _: ToCompile) -> None:
     element = op.result.type.element
     if element not in _RANDOM_TYPES:
         raise ShardyError(
@@ -175,14 +175,14 @@ def _refuse_random(op: Op, _: Compiled) -> None:
         )
 
 
-def _count_from_the_front(op: Op, compiled: Compiled) -> None:
+def _count_from_the_front(op: Op, compiled: ToCompile) -> None:
     dimension, rank = op.attrs.get("dimension"), op.operands[0].type.rank
     number = -1 if dimension is None else dimension.value
     if rank and number < 0:
         op.set_attr("dimension", compiled.attrs.i64(number + rank))
 
 
-def _fill_buffer(op: Op, compiled: Compiled) -> None:
+def _fill_buffer(op: Op, compiled: ToCompile) -> None:
     """Zeros, as in JAX."""
     if is_buffer(op):
         builder, type = compiled.builder(op), op.result.type
@@ -191,7 +191,7 @@ def _fill_buffer(op: Op, compiled: Compiled) -> None:
         op.erase()
 
 
-def _leave_sharding_to_xla(op: Op, _: Compiled) -> None:
+def _leave_sharding_to_xla(op: Op, _: ToCompile) -> None:
     """XLA finds the same sharding by propagation."""
     if _only_reshapes(op) and _is_of_several(op.operands[0]):
         op.remove_attr(SHARDING)
@@ -210,7 +210,7 @@ def _only_reshapes(op: Op) -> bool:
     return op.name in _ARRANGING and prod(op.operands[0].type.shape or ()) == prod(op.result.type.shape or ())
 
 
-def _free_loop(loop: Op, _: Compiled) -> None:
+def _free_loop(loop: Op, _: ToCompile) -> None:
     """Constrain the results of the loop instead."""
     shardings = loop.attrs.get(SHARDING, ())
     loop.remove_attr(SHARDING)

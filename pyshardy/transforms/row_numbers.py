@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from pyshardy.ir.constants import constant_integer
+from pyshardy.ir.constants import comparison_direction, constant_integer
 from pyshardy.ir.nodes import Op, Value
 
 _COMPARE, _SELECT, _IOTA = "stablehlo.compare", "stablehlo.select", "stablehlo.iota"
@@ -68,7 +68,7 @@ def _is_wrapped(op: Op, dim: int) -> bool:
     compared = choice.defining_op
     while compared is not None and compared.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
         compared = compared.operands[0].defining_op
-    if compared is None or compared.name != _COMPARE or "LT" not in str(compared.attrs["comparison_direction"]):
+    if compared is None or compared.name != _COMPARE or comparison_direction(compared) != "LT":
         return False
     given, bound = compared.operands
     return (

@@ -198,9 +198,9 @@ def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind:
 
 
 def _devices(content: bytes) -> int:
-    from pyshardy.watching.inside import head_of
+    from pyshardy.watching.inside import read_head
 
-    return head_of(content.decode(errors="replace")).devices
+    return read_head(content.decode(errors="replace")).devices
 
 
 def _compiler(given: str | None, hardware: str, platform: str, devices: int) -> tuple[str, str]:

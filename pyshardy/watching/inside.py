@@ -80,10 +80,10 @@ class Head:
     is_short: bool
 
 
-def head_of(text: str) -> Head:
+def read_head(text: str) -> Head:
     """What the text of a program says at its top.
 
-    >>> head_of("module @jit_step attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {")
+    >>> read_head("module @jit_step attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {")
     Head(name='jit_step', devices=8, is_short=True)
     """
     found = _NAME.search(text)
@@ -214,7 +214,7 @@ class Watcher:
         path = self._dumps / name
         try:
             text = path.read_text(errors="replace")
-            head = head_of(text)
+            head = read_head(text)
             if self._calls is not None:
                 head = replace(head, name=self._calls.function_of_calls(head.name))
             if self._theirs is not None:

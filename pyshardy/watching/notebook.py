@@ -22,7 +22,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.watching.analysis import Wishes, analyse
 from pyshardy.watching.calls import ModelNames, function_of_calls, names_of_calls
 from pyshardy.watching.hidden import hidden_lines, listed
-from pyshardy.watching.inside import ENDING, Request, folder_of_dumps, head_of, own_names, why_hidden
+from pyshardy.watching.inside import ENDING, Request, folder_of_dumps, own_names, read_head, why_hidden
 from pyshardy.watching.names import with_name, with_names
 
 _NOTHING = (
@@ -72,7 +72,7 @@ class _Names:
             for path in sorted(self._folder.glob("*" + ENDING)) if self._folder is not None else ():
                 if path.name not in self._found:
                     text = path.read_text(errors="replace")
-                    self._found[path.name] = function_of_calls(head_of(text).name), names_of_calls(text)
+                    self._found[path.name] = function_of_calls(read_head(text).name), names_of_calls(text)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -110,7 +110,7 @@ def _sharding(shell: Any, names: _Names, line: str, cell: str) -> None:
             shell.run_cell(cell, store_history=False)
         for path in sorted(Path(folder).glob("*" + ENDING)):
             content = names.named(path)
-            head = head_of(content.decode(errors="replace"))
+            head = read_head(content.decode(errors="replace"))
             why = why_hidden(head, request, own_names(jax))
             if why:
                 hidden[head.name, why] += 1

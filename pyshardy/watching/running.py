@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pyshardy.errors import UsageError
-from pyshardy.watching.inside import ENDING, WATCH_VARIABLE, Request, head_of, why_hidden
+from pyshardy.watching.inside import ENDING, WATCH_VARIABLE, Request, read_head, why_hidden
 
 _DOING = "starting the script"
 _POLL_S = 0.1
@@ -262,7 +262,7 @@ class _Watch:
                 continue
             self._unhooked.add(path)
             content = path.read_bytes()
-            head = head_of(content.decode(errors="replace"))
+            head = read_head(content.decode(errors="replace"))
             hidden = why_hidden(head, self._request, None)
             self._shown += not hidden
             self._see(Compiled(str(path), head.name, head.devices, hidden), content)

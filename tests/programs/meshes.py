@@ -10,6 +10,8 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from support.steps import descent_and_loss
+
 from .base import normal, program, weight
 
 
@@ -64,13 +66,9 @@ def fully_sharded(mesh: Mesh) -> tuple[Any, ...]:
             x = jax.nn.gelu(x @ gathered)
         return jnp.mean((x - y) ** 2)
 
-    def step(params, x, y):
-        value, gradients = jax.value_and_grad(loss)(params, x, y)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
-
     params = {"w1": weight(16, 32), "w2": weight(32, 16)}
     batch, split = P(("data", "fsdp")), P("fsdp", "tensor")
-    return step, (params, normal(8, 16), normal(8, 16)), (split, batch, batch), (split, None)
+    return descent_and_loss(loss), (params, normal(8, 16), normal(8, 16)), (split, batch, batch), (split, None)
 
 
 @program(data=2, model=4)

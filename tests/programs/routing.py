@@ -9,6 +9,8 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from support.steps import descent_and_loss
+
 from .base import normal, program, weight
 
 
@@ -62,9 +64,8 @@ def moe_sorted_dispatch(mesh: Mesh) -> tuple[Any, ...]:
         y = jnp.zeros_like(x).at[token.reshape(-1)].add(outside.reshape(-1, x.shape[1]))
         return y * jnp.take_along_axis(gates, expert[:, None], axis=1)
 
-    def step(params, x, y):
-        value, gradients = jax.value_and_grad(lambda p: jnp.mean((layer(p, x) - y) ** 2))(params)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+    def loss(params, x, y):
+        return jnp.mean((layer(params, x) - y) ** 2)
 
     params = {
         "router": weight(16, 4),
@@ -72,7 +73,7 @@ def moe_sorted_dispatch(mesh: Mesh) -> tuple[Any, ...]:
         "w2": normal(4, 32, 16, scale=0.2),
     }
     specs = {"router": None, "w1": P("expert"), "w2": None}
-    return step, (params, normal(32, 16), normal(32, 16)), (specs, P("data"), None)
+    return descent_and_loss(loss), (params, normal(32, 16), normal(32, 16)), (specs, P("data"), None)
 
 
 @program(data=4, expert=2)

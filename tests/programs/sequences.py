@@ -10,6 +10,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from support.steps import descent_and_loss
+
 from .base import constant, integers, key, normal, program, weight
 
 
@@ -65,16 +67,16 @@ def transformer_scan_remat(mesh: Mesh) -> tuple[Any, ...]:
         logits = jax.nn.log_softmax(x[:, :-1] @ params["embed"].T)
         return -jnp.mean(jnp.take_along_axis(logits, tokens[:, 1:, None], axis=-1))
 
-    def step(params, tokens):
-        value, gradients = jax.value_and_grad(loss)(params, tokens)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
-
     shapes = {"q": (32, 64), "kv": (32, 64), "o": (64, 32), "gate": (32, 64), "up": (32, 64), "down": (64, 32)}
     layers = {name: normal(3, *shape, scale=shape[0] ** -0.5) for name, shape in shapes.items()}
     layers["norm"] = constant(1, 3, 32)
     specs = dict.fromkeys(layers) | {"q": P(None, None, "model"), "up": P(None, None, "model")}
     params = {"embed": normal(64, 32, scale=0.3), "layers": layers}
-    return step, (params, integers(4, 9, high=64)), ({"embed": P("model", None), "layers": specs}, P("data"))
+    return (
+        descent_and_loss(loss),
+        (params, integers(4, 9, high=64)),
+        ({"embed": P("model", None), "layers": specs}, P("data")),
+    )
 
 
 @program(data=4, model=2, donate=(1,))

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from support.steps import descent_and_loss
+
 from .base import constant, integers, normal, program, uniform, weight
 
 
@@ -100,13 +102,9 @@ def contrastive_training(mesh: Mesh) -> tuple[Any, ...]:
         rows, columns = jax.nn.log_softmax(logits, axis=0), jax.nn.log_softmax(logits, axis=1)
         return -jnp.mean(jnp.diagonal(rows) + jnp.diagonal(columns)) / 2
 
-    def step(params, images, texts):
-        value, gradients = jax.value_and_grad(loss)(params, images, texts)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
-
     params = {"image": weight(24, 16), "text": weight(12, 16), "scale": constant(1.0)}
     specs = {"image": P(None, "model"), "text": P(None, "model"), "scale": None}
-    return step, (params, normal(16, 24), normal(16, 12)), (specs, P("data"), P("data"))
+    return descent_and_loss(loss), (params, normal(16, 24), normal(16, 12)), (specs, P("data"), P("data"))
 
 
 @program(data=4, model=2)

@@ -10,6 +10,8 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from support.steps import descent_and_loss
+
 from .base import constant, integers, normal, program, weight
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
@@ -148,10 +150,9 @@ def unet(mesh: Mesh) -> tuple[Any, ...]:
         nearest = jnp.repeat(jnp.repeat(inner, 2, axis=1), 2, axis=2)
         return conv(jnp.concatenate([outer, up, nearest], axis=-1), params["leave"])
 
-    def step(params, x, y):
-        value, gradients = jax.value_and_grad(lambda p: jnp.mean((forward(p, x) - y) ** 2))(params)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+    def loss(params, x, y):
+        return jnp.mean((forward(params, x) - y) ** 2)
 
     params = {"enter": weight(3, 3, 3, 8), "down": weight(3, 3, 8, 16), "leave": weight(3, 3, 40, 3)}
     specs = {"enter": None, "down": P(None, None, None, "model"), "leave": None}
-    return step, (params, normal(4, 8, 8, 3), normal(4, 8, 8, 3)), (specs, P("data"), P("data"))
+    return descent_and_loss(loss), (params, normal(4, 8, 8, 3), normal(4, 8, 8, 3)), (specs, P("data"), P("data"))

@@ -25,7 +25,7 @@ from pyshardy.ir.bytecode.sections import (
     end_of_producer,
 )
 
-UNKNOWN = "loc(unknown)"
+UNKNOWN_LOCATION = "loc(unknown)"
 
 
 class AmbiguousLocationError(BytecodeError):
@@ -93,7 +93,7 @@ class BytecodeTables:
 
     def location(self, text: str) -> int:
         """The number of a location given as text, `loc(...)`."""
-        self.has_places |= text != UNKNOWN
+        self.has_places |= text != UNKNOWN_LOCATION
         return self.attr(text)
 
     def type(self, text: str) -> int:

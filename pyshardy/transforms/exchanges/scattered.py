@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.core.identities import extreme_text, identity_text
 from pyshardy.core.mesh import Mesh
+from pyshardy.ir.constants import comparison_direction
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.reshard.window_halo import Fetch, Stretches, fetch_of, fetch_of_whole
 from pyshardy.transforms.builder import Builder
@@ -17,7 +17,6 @@ from pyshardy.transforms.exchanges.stretches import Along
 from pyshardy.transforms.exchanges.window_numbers import WindowDim
 from pyshardy.transforms.reduction_kinds import combiners_of
 
-_DIRECTION = re.compile(r"\b(GE|GT|LE|LT)\b")
 _OPERAND, _SOURCE = range(2)
 
 
@@ -77,10 +76,10 @@ def fills_of(op: Op) -> tuple[Fill, Fill] | None:
     combined = combiners_of(op.regions[1])
     if chosen is None or chosen.name != "stablehlo.compare" or combined is None:
         return None
-    direction = _DIRECTION.search(str(chosen.attrs["comparison_direction"]))
-    if direction is None or set(chosen.operands) != set(block.args):
+    direction = comparison_direction(chosen)
+    if direction in ("EQ", "NE") or set(chosen.operands) != set(block.args):
         return None
-    selects_larger = (direction[1] in ("GE", "GT")) == (chosen.operands[0] is block.args[0])
+    selects_larger = (direction in ("GE", "GT")) == (chosen.operands[0] is block.args[0])
     element = op.operands[_OPERAND].type.element
     if not element.startswith(("f", "bf")):
         return None

@@ -26,8 +26,6 @@ from pyshardy.transforms.builder import Builder
 from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.context import PassContext
 
-Shape = tuple[int, ...]
-
 
 class LocalOptions(Record):
     """How collectives are written.
@@ -92,7 +90,7 @@ class Localizer:
         """The type of a value in the global program."""
         return self.global_types.get(value, value.type)
 
-    def global_shape(self, value: Value) -> Shape:
+    def global_shape(self, value: Value) -> tuple[int, ...]:
         """The shape of a value in the global program."""
         return self.global_type(value).shape or ()
 

@@ -16,7 +16,7 @@ from pyshardy.ir.constants import is_splat, splat_of, with_type
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.transforms.builder import zero_text
-from pyshardy.transforms.padding.padder import Padder, Padding, Shape
+from pyshardy.transforms.padding.padder import Padder, Padding, StaticShape
 
 _ELEMENT = re.compile(r"\([^)]*\)|[^\[\],\s]+")
 _MOST_ADDED = 2**22
@@ -65,7 +65,7 @@ def _check_growth(op: Op, added: int) -> None:
         raise PassError(op, f"would be padded by {added} elements, of which at most {_MOST_ADDED} can be written")
 
 
-def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
+def _padded(values: str, shape: StaticShape, padded: StaticShape, zero: str) -> str:
     """The text of the padded elements.
 
     >>> _padded("[[1], [2]]", (2, 1), (3, 2), "0")
@@ -81,7 +81,7 @@ def _padded(values: str, shape: Shape, padded: Shape, zero: str) -> str:
     return str(np.where(more == "", zero, more).tolist()).replace("'", "")
 
 
-def _padded_bytes(data: bytes, shape: Shape, widths: list[tuple[int, int]]) -> str:
+def _padded_bytes(data: bytes, shape: StaticShape, widths: list[tuple[int, int]]) -> str:
     count = prod(shape)
     array = np.frombuffer(data, np.uint8).reshape(*shape, len(data) // count)
     return f'"0x{np.pad(array, [*widths, (0, 0)]).tobytes().hex().upper()}"'

@@ -13,7 +13,7 @@ from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers
-from pyshardy.transforms.padding.padder import Padder, Shape, shape_of
+from pyshardy.transforms.padding.padder import Padder, StaticShape, shape_of
 
 
 def pad_convolution(op: Op, padder: Padder) -> None:
@@ -55,7 +55,7 @@ class _Convolution:
             found = needed
         self._set_result(wanted, found, needed)
 
-    def _grown(self, name: str, dim: int, lhs: Shape) -> int:
+    def _grown(self, name: str, dim: int, lhs: StaticShape) -> int:
         """The number of groups. It grows with the dimension if every group has one element of it."""
         count: int = self.op.attrs[name].value
         if count > 1 and dim in self.padder.padded_dims(self.op.operands[0]):
@@ -86,18 +86,18 @@ class _Convolution:
     def _margins(self) -> list[tuple[int, int]]:
         return margins_of(self.op.attrs.get("padding"), len(self.numbers.lhs_spatial))
 
-    def _extents(self, index: int, lhs: Shape, kernel: Shape) -> tuple[int, int]:
+    def _extents(self, index: int, lhs: StaticShape, kernel: StaticShape) -> tuple[int, int]:
         """The size of the dilated input and of the dilated window."""
         spread, window = self._list("lhs_dilation")[index], self._list("rhs_dilation")[index]
         size, taps = lhs[self.numbers.lhs_spatial[index]], kernel[self.numbers.kernel_spatial[index]]
         return max(0, (size - 1) * spread + 1), max(0, (taps - 1) * window + 1)
 
-    def _spatial_size(self, index: int, lhs: Shape, kernel: Shape) -> int:
+    def _spatial_size(self, index: int, lhs: StaticShape, kernel: StaticShape) -> int:
         base, window = self._extents(index, lhs, kernel)
         room = base + sum(self._margins()[index]) - window
         return 0 if room < 0 else room // self._list("window_strides")[index] + 1
 
-    def _set_padding(self, needed: Sequence[int], lhs: Shape, kernel: Shape) -> None:
+    def _set_padding(self, needed: Sequence[int], lhs: StaticShape, kernel: StaticShape) -> None:
         """Adjust the padding of the windows so that they stay where they were, in the needed number."""
         margins = []
         reversals = self.op.attrs.get("window_reversal")

@@ -20,7 +20,7 @@ from pyshardy.transforms.builder import Builder, zero_text
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.reshards.operand_shardings import location_of
 
-Shape = tuple[int, ...]
+StaticShape = tuple[int, ...]
 
 
 class Padding(Enum):
@@ -49,7 +49,7 @@ class Padder:
         self.unpadded: set[Value] = set()
         self.functions: set[str] = set()
         self.paddings: dict[Value, Padding] = {}
-        self._padded: dict[tuple[Shape, TensorSharding], Shape] = {}
+        self._padded: dict[tuple[StaticShape, TensorSharding], StaticShape] = {}
         self._needs: dict[tuple[tuple[TensorSharding, ...], ValueType], bool] = {}
 
     def builder(self, op: Op, sharding: TensorSharding | None = None) -> Builder:
@@ -62,7 +62,7 @@ class Padder:
 
     # Shapes
 
-    def original_shape(self, value: Value) -> Shape:
+    def original_shape(self, value: Value) -> StaticShape:
         """The original shape of a value."""
         shape = self.originals.get(value, value.type).shape
         assert shape is not None
@@ -74,13 +74,13 @@ class Padder:
             return []
         return [dim for dim, size in enumerate(self.original_shape(value)) if size != shape_of(value)[dim]]
 
-    def padded_shape(self, value: Value, sharding: TensorSharding | None = None) -> Shape:
+    def padded_shape(self, value: Value, sharding: TensorSharding | None = None) -> StaticShape:
         """The shape of a value, padded for a sharding or for its own sharding."""
         sharding = get_sharding(value) if sharding is None else sharding
         shape = self.original_shape(value)
         return shape if sharding is None else self.padded_for(shape, sharding)
 
-    def padded_for(self, shape: Shape, sharding: TensorSharding) -> Shape:
+    def padded_for(self, shape: StaticShape, sharding: TensorSharding) -> StaticShape:
         """A shape padded for a sharding."""
         found = self._padded.get((shape, sharding))
         if found is None:
@@ -219,7 +219,7 @@ class Padder:
         return self.masked(value, op, lambda: self.splat(value, Padding.ZERO, op), dims)
 
 
-def shape_of(value: Value) -> Shape:
+def shape_of(value: Value) -> StaticShape:
     """The shape of a ranked tensor."""
     assert value.type.shape is not None
     return value.type.shape

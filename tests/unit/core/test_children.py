@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pyshardy import errors
 from pyshardy.core.children import child_environment, end_child, ending_of
 
 
@@ -16,8 +17,9 @@ def test_a_child_finds_the_package_elsewhere(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PYTHONPATH", "kept")
     environment = child_environment({"NEW": "1"})
     assert environment["PYTHONPATH"].endswith(f"{os.pathsep}kept") and environment["NEW"] == "1"
-    code = [sys.executable, "-c", "import pyshardy.errors"]
-    assert subprocess.run(code, cwd=tmp_path, env=environment, check=False).returncode == 0
+    code = [sys.executable, "-c", "import pyshardy.errors; print(pyshardy.errors.__file__)"]
+    found = subprocess.run(code, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == errors.__file__
 
 
 def test_an_end_is_the_end_of_all() -> None:

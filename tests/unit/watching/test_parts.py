@@ -16,7 +16,7 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.watching.analysis import Wishes, analyse
 from pyshardy.watching.found import Found
 from pyshardy.watching.index import index_page
-from pyshardy.watching.inside import Request, Watcher, head_of, is_asked_for, why_hidden
+from pyshardy.watching.inside import Request, Watcher, is_asked_for, read_head, why_hidden
 from pyshardy.watching.names import changed_inputs, lost_names
 from pyshardy.watching.running import Compiled, command_of
 from pyshardy.watching.session import Session
@@ -37,18 +37,18 @@ WISHES: dict[str, Any] = {
 
 
 def test_a_program_says_its_name_and_its_devices() -> None:
-    assert head_of(STEP) == head_of("#loc = loc(unknown)\n" + STEP)
-    assert (head_of(STEP).name, head_of(STEP).devices, head_of(STEP).is_short) == ("jit_step", 8, True)
+    assert read_head(STEP) == read_head("#loc = loc(unknown)\n" + STEP)
+    assert (read_head(STEP).name, read_head(STEP).devices, read_head(STEP).is_short) == ("jit_step", 8, True)
     quoted = 'module @"jit_<x>" {\n' + "    %0 = stablehlo.add %1, %2\n" * 10
-    assert (head_of(quoted).name, head_of(quoted).devices, head_of(quoted).is_short) == ("jit_<x>", 1, False)
-    assert head_of("    %0 = stablehlo.constant dense<0>\n" * 20).is_short
+    assert (read_head(quoted).name, read_head(quoted).devices, read_head(quoted).is_short) == ("jit_<x>", 1, False)
+    assert read_head("    %0 = stablehlo.constant dense<0>\n" * 20).is_short
 
 
 def test_small_programs_are_not_shown() -> None:
     own = {"add", "where"}
-    one, short = head_of(STEP.replace("4 :", "1 :").replace("2 :", "1 :")), head_of(STEP.replace("step", "where"))
-    inner = head_of(STEP.replace("step", "_where"))
-    assert why_hidden(head_of(STEP), Request(""), own) == ""
+    one, short = read_head(STEP.replace("4 :", "1 :").replace("2 :", "1 :")), read_head(STEP.replace("step", "where"))
+    inner = read_head(STEP.replace("step", "_where"))
+    assert why_hidden(read_head(STEP), Request(""), own) == ""
     assert why_hidden(one, Request(""), own) == "on one device"
     assert why_hidden(short, Request(""), own) == "JAX's own, of fewer than 10 ops"
     assert why_hidden(inner, Request(""), own) == why_hidden(replace(inner, is_short=False), Request(""), own)
@@ -56,7 +56,7 @@ def test_small_programs_are_not_shown() -> None:
     assert why_hidden(replace(short, is_short=False), Request(""), own) == ""  # a user's function may have this name
     assert why_hidden(one, Request("", everything=True), own) == ""
     assert why_hidden(inner, Request("", only=("_wh*",)), own) == ""
-    assert why_hidden(head_of(STEP), Request("", only=("_wh*",)), own) == "not asked for by --only"
+    assert why_hidden(read_head(STEP), Request("", only=("_wh*",)), own) == "not asked for by --only"
     assert is_asked_for("jit_step", ("jit_step",)) and not is_asked_for("jit_stepper", ("step",))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.constants import constant_of, splat_attribute, splat_of
+from pyshardy.ir.constants import comparison_direction, constant_of, splat_attribute, splat_of
 from pyshardy.ir.op import Op
 from pyshardy.ir.value_type import ValueType
 
@@ -187,15 +187,10 @@ def _computed(op: Op, arrays: list[Array]) -> Any:
     if name in BINARY:
         return BINARY[name](*arrays)
     if name == "stablehlo.compare":
-        return _COMPARE[direction_of(op)](*arrays)
+        return _COMPARE[comparison_direction(op)](*arrays)
     if name == "stablehlo.select":
         return np.where(*arrays)
     if name == "stablehlo.clamp":
         return np.minimum(np.maximum(arrays[1], arrays[0]), arrays[2])
     assert name == "stablehlo.convert"
     return arrays[0] != 0 if op.result.type.element == "i1" else arrays[0]
-
-
-def direction_of(op: Op) -> str:
-    """The direction of a comparison: "LT", "EQ", ..."""
-    return str(op.attrs["comparison_direction"]).rpartition(" ")[2].rstrip(">")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.constants import constant_of, splat_of
+from pyshardy.ir.constants import comparison_direction, constant_of, splat_of
 from pyshardy.ir.op import Op
-from pyshardy.transforms.xla.simplifications.constants import array_of, compute, direction_of, dtype_of
+from pyshardy.transforms.xla.simplifications.constants import array_of, compute, dtype_of
 from pyshardy.transforms.xla.simplifier import Simplified, Simplifier
 
 _NOT = "stablehlo.not"
@@ -100,7 +100,7 @@ def compare(op: Op, to: Simplifier) -> Simplified:
     """`p != false` and `p == true` are `p`."""
     if op.operands[1].type.element == "i1":
         value = splat_of(op.operands[1])
-        if value is not None and direction_of(op) == ("EQ" if value else "NE"):
+        if value is not None and comparison_direction(op) == ("EQ" if value else "NE"):
             return op.operands[0]
     return fold(op, to)
 

@@ -27,6 +27,7 @@ from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.module import Module
 from pyshardy.searching.planning.candidates import LayeredCandidates
 from pyshardy.searching.program.search_program import mesh_to_search
+from support.steps import descent
 
 from ..autopartition.problems import HIDDEN, WIDTH, layered
 
@@ -248,13 +249,10 @@ def training_step(layers: int) -> pyshardy.Module:
             x = x + jax.nn.gelu(x @ w["up"]) @ w["down"]
         return jnp.mean(x.astype(jnp.float32) ** 2)
 
-    def step(params, x):
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(loss)(params, x))
-
     up, down = jax.ShapeDtypeStruct((1024, 4096), "bfloat16"), jax.ShapeDtypeStruct((4096, 1024), "bfloat16")
     x = jax.ShapeDtypeStruct((8192, 1024), "bfloat16")
     params = [{"up": up, "down": down} for _ in range(layers)]
-    return pyshardy.load(jax.jit(step, donate_argnums=0), params, x, mesh=MESH, platform="tpu")
+    return load_step(loss, params, x)
 
 
 def by_name(module: pyshardy.Module, way: dict[str, str]) -> Shardings:
@@ -307,11 +305,8 @@ def test_layers_that_are_computed_again_cost_what_they_do_in_the_whole_program()
             x = jax.checkpoint(block)(x, layer)
         return (x.astype(jnp.float32) ** 2).mean()
 
-    def step(params: list[dict[str, jax.Array]], x: jax.Array) -> list[dict[str, jax.Array]]:
-        return jax.tree.map(lambda one, gradient: one - 0.1 * gradient, params, jax.grad(loss)(params, x))
-
     one = {"up": jax.ShapeDtypeStruct((512, 2048), "float32"), "down": jax.ShapeDtypeStruct((2048, 512), "float32")}
-    module = pyshardy.load(step, [one] * layers, jax.ShapeDtypeStruct((4096, 512), "bfloat16"), mesh=MESH)
+    module = pyshardy.load(descent(loss), [one] * layers, jax.ShapeDtypeStruct((4096, 512), "bfloat16"), mesh=MESH)
     spec = parse_sharding('<@mesh, [{"data"}, {}]>')
     inputs = dict.fromkeys(range(2 * layers + 1), spec)
     prices = prices_of(module)
@@ -366,10 +361,7 @@ def backward_alone(layers: int) -> Module:
 
 
 def load_step(loss: Callable[..., jax.Array], params: Any, *batch: jax.ShapeDtypeStruct) -> Module:
-    def step(params: Any, *batch: jax.Array) -> Any:
-        return jax.tree.map(lambda one, gradient: one - 0.1 * gradient, params, jax.grad(loss)(params, *batch))
-
-    return pyshardy.load(jax.jit(step, donate_argnums=0), params, *batch, mesh=MESH, platform="tpu")
+    return pyshardy.load(jax.jit(descent(loss), donate_argnums=0), params, *batch, mesh=MESH, platform="tpu")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.results.plan import plan_from_json
+from support.steps import descent
 
 S = jax.ShapeDtypeStruct
 LAYERS, WIDTH, BATCH = 8, 256, 4096
@@ -28,9 +29,7 @@ def loss(params: Any, x: Any) -> Any:
     return jnp.mean(x.astype(jnp.float32) ** 2)
 
 
-@jax.jit
-def step(params: Any, x: Any) -> Any:
-    return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, x))
+step = jax.jit(descent(loss))
 
 
 def test_what_does_not_fit_as_it_is_written_fits_in_another_way() -> None:
