@@ -13,10 +13,11 @@ from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.code import constraint_cures, kernel_cures, wider_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
 from pyshardy.checkup.signs import signs
+from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -39,13 +40,15 @@ _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
+_FREE = (FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
+"""What mends memory that nothing is gained by."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _NEAR_LAYOUT = 0.5
 """The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
     FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
-    FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.STATE, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -217,12 +220,14 @@ class _Checkup:
         turns = zip_longest(
             donation_cures(own.before),
             self._output_cures(),
+            micro_batch_cures(own),
             wider_cures(own.propagated),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
             whole_cures(own.before, self.mesh_name, self.mesh),
+            state_cures(own.before, self.mesh_name, self.mesh),
         )
         return (cure for turn in turns for cure in turn if cure is not None)
 
@@ -245,7 +250,7 @@ class _Checkup:
 
     def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
         """How much a cure is worth; None if it does not pay."""
-        worth = gain(before, after, self.limit, is_free=cure.kind is FindingKind.DONATION)
+        worth = gain(before, after, self.limit, is_free=cure.kind in _FREE)
         if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
             return LEAST_GAIN + max(worth, 0.0)
         return worth if worth >= LEAST_GAIN else None
@@ -265,7 +270,12 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     best = paying[0]
     share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
     near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]
-    return min(near, key=lambda one: (_ORDER.index(one.cure.kind), -one.worth))
+    return min(near, key=lambda one: (_rank(one.cure), -one.worth))
+
+
+def _rank(cure: Cure) -> tuple[bool, int]:
+    """The place of a cure among those that save as much: a spec whose place the user has to find is last."""
+    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), _ORDER.index(cure.kind)
 
 
 def _joined(*parts: str) -> str:

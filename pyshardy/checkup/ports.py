@@ -58,7 +58,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
-            yield _annotation(module, edit, ports[edit.is_input], story, place)
+            yield annotation_cure(module, edit, ports[edit.is_input], story, place)
 
 
 def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -81,7 +81,7 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
     for (_, given), members in largest[:_MOST_WHOLE]:
         name = common(one.name for one in members)
-        dims, used = _dims(given), {axis for axes in _dims(given) for axis in axes}
+        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
         for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
             ways = [
                 tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims)) for dim in range(len(dims))
@@ -90,14 +90,14 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
             for way in fitting[:_MOST_WAYS]:
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
                 what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
-                yield replace(_annotation(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
+                yield replace(annotation_cure(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
 
 
 def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
     """The bytes that a device holds of some inputs."""
     one = members[0]
     sizes = dict(mesh.axes)
-    parts = prod(sizes[axis] for axes in _dims(one.sharding) for axis in axes) if one.sharding is not None else 1
+    parts = prod(sizes[axis] for axes in dims_of(one.sharding) for axis in axes) if one.sharding is not None else 1
     return len(members) * known_bytes(one.shape, one.element) / parts
 
 
@@ -116,13 +116,22 @@ def _moved(
                 yield AnnotationEdit(True, edit.indices, sharding_of(other, mesh_name))
 
 
-def _annotation(
+def annotation_cure(
     module: Module,
     edit: AnnotationEdit,
     tensors: Sequence[InterfaceTensor],
     story: str,
     place: SourcePlace | None,
 ) -> Cure:
+    """Inputs or outputs with other annotations, and the outputs that replace these inputs with the same.
+
+    Args:
+        module: The program.
+        edit: The annotations.
+        tensors: The inputs or the outputs of the program.
+        story: The cause, in words.
+        place: The line that it is about.
+    """
     changed = [one for one in tensors if one.index in edit.indices]
     name, was = common(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
@@ -154,15 +163,16 @@ def _spec_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorS
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    others = {without_end(_dims(one)) for one in kept}
-    specs = [(one.name, _dims(one.sharding), _dims(new)) for one, new in changed if one.sharding is not None]
+    others = {without_end(dims_of(one)) for one in kept}
+    specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
     changes = [SpecChange(name, old, new, without_end(old) not in others) for name, old, new in specs]
     return spec_patch(user_files(module.root), changes)
 
 
-def _dims(sharding: TensorSharding) -> Dims:
+def dims_of(sharding: TensorSharding) -> Dims:
+    """The names of the axes of each dimension."""
     return tuple(tuple(axis.name for axis in axes) for axes in sharding.dim_axes)
 
 
@@ -219,11 +229,18 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
         sharding = changed.get(one.index, one.sharding)
         if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
             return ""
-        outputs[one.name] = None if sharding is None else without_end(_dims(sharding))
+        outputs[one.name] = None if sharding is None else without_end(dims_of(sharding))
     inputs, files = input_tensors(module.root), user_files(module.root)
     ties = _ties(module, inputs, found)
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
-    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files)
+    given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
+    alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
+    return returned_patch(jit_call(files, _function(module)), outputs, replaced, alike, files)
+
+
+def ties_in(module: Module) -> dict[int, int]:
+    """By the position of an input that of the output that replaces it in the next step."""
+    return _ties(module, input_tensors(module.root), output_tensors(module.root))
 
 
 def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:

@@ -34,6 +34,8 @@ class FindingKind(StrEnum):
     """Two annotations clash, and devices communicate because of that."""
     DONATION = "donation"
     """Results could take the place of arguments, and do not."""
+    STATE = "whole state"
+    """A weight, its optimizer state or a cache is whole along an axis that splits others."""
     OTHER_OUTPUT = "other output"
     """An output is sharded otherwise than the input that it replaces in the next step."""
     REPLICATION = "replication"
