@@ -13,15 +13,18 @@ from pyshardy.checkup.specs import line_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.module import Module
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
-from pyshardy.results.hints.code import CodeEdit, shard_maps, strided_micro_batches
+from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
 from pyshardy.results.hints.constraints import left_out_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import CONSTRAIN, helpers_of, name_of, syntax_tree
+from pyshardy.transforms.code_changes import RESHAPE
 
 _MOST = 6
 """The number of collectives whose kernels are tried."""
@@ -72,7 +75,14 @@ def micro_batch_cures(part: Partition) -> Iterator[Cure]:
         part: The program, partitioned by pyshardy.
     """
     lines: dict[tuple[str, int], list[CodeEdit]] = {}
+    constrained = {
+        Code.of(op, part.before.name)
+        for op in ops_named(part.before.root, (RESHAPE,))
+        if any(user.name == CONSTRAINT for user in op.result.users())
+    }
     for edit in strided_micro_batches(part.why, part.before):
+        if not constrained.isdisjoint(edit.codes):
+            continue  # the user says how the parts are split
         lines.setdefault(edit.place[:2], []).append(edit)
     for edits in lines.values():
         first = edits[0]
@@ -82,7 +92,7 @@ def micro_batch_cures(part: Partition) -> Iterator[Cure]:
         text = f"{first.text}, {first.condition}"
         yield Cure(
             FindingKind.LOST_AXIS, what, why, first.place, text, partial(_all_applied, edits),
-            partial(_strided_patch, first.place), first.what,
+            partial(_strided_patch, first.place), first.what, is_exact=False,
         )  # fmt: skip
 
 

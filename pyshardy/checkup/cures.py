@@ -20,8 +20,8 @@ LEAST_GAIN = 0.01
 """The share of time or memory from which on something is a finding."""
 _FREE_MEMORY = 0.5
 """What a share of a program's memory counts beside a share of its time, if nothing is lost by saving it."""
-_SAME = 0.001
-"""The share of a step that counts as none."""
+_SAME = 0.005
+"""The share of a step that counts as none, as far as estimates can tell."""
 _FROM_BYTES = 1 << 20
 """Memory below this does not count by itself."""
 
@@ -43,6 +43,7 @@ class Cure:
         apply: The program with it.
         make_patch: The change as a diff of the user's source; empty if it cannot be written as one.
         subject: What it changes; by default its text.
+        is_exact: Whether the program computes the same with it.
     """
 
     kind: FindingKind
@@ -53,6 +54,7 @@ class Cure:
     apply: Callable[[Module], Module]
     make_patch: Callable[[], str] = _no_patch
     subject: Hashable = None
+    is_exact: bool = True
 
     @property
     def key(self) -> Hashable:

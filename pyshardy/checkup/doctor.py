@@ -40,15 +40,15 @@ _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
-_FREE = (FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
-"""What mends memory that nothing is gained by."""
+_FREE = (FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
+"""What mends memory that is held for nothing."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _NEAR_LAYOUT = 0.5
 """The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
-    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
-    FindingKind.STATE, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
+    FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -273,9 +273,12 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 
-def _rank(cure: Cure) -> tuple[bool, int]:
-    """The place of a cure among those that save as much: a spec whose place the user has to find is last."""
-    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), _ORDER.index(cure.kind)
+def _rank(cure: Cure) -> tuple[bool, bool, int]:
+    """The place of a cure among those that save as much.
+
+    Behind others is a spec whose place the user has to find, and what computes something else.
+    """
+    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
 
 
 def _joined(*parts: str) -> str:

@@ -135,8 +135,8 @@ def annotation_cure(
     changed = [one for one in tensors if one.index in edit.indices]
     name, was = common(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
-    edits = [(edit.kind, one, edit.sharding) for one in changed]
-    replaced = _replacing(module, changed) if edit.is_input else []
+    pairs = [(one, edit.sharding) for one in changed]
+    replaced = _replacing(module, changed) if edit.is_input else {}
     also = ", and the outputs that replace it" if replaced else ""
     return Cure(
         FindingKind.CONFLICT,
@@ -144,22 +144,39 @@ def annotation_cure(
         story,
         place,
         f"annotate `{name}` as {spec_text(new)}{also}",
-        partial(store_annotations, annotations=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
-        partial(_spec_patch, module, [(one, edit.sharding) for one in changed]),
+        partial(annotated, pairs=pairs)
+        if edit.is_input
+        else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
+        partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
     )
 
 
-def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[InterfaceTensor]:
-    """The outputs that replace inputs in the next step, and that the user annotates."""
+def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
+    """A program with other shardings of inputs, and of the annotated outputs that replace them.
+
+    Args:
+        module: The program.
+        pairs: The inputs with their shardings.
+    """
+    replaced = _replacing(module, [one for one, _ in pairs])
+    edits = [("arg_attrs", one, sharding) for one, sharding in pairs]
+    edits += [("res_attrs", replaced[one.index], sharding) for one, sharding in pairs if one.index in replaced]
+    return store_annotations(module, edits)
+
+
+def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
+    """By the number of an input the output that replaces it in the next step, if the user annotates that."""
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     ties = _ties(module, inputs, outputs)
     numbers = {one.index for one in changed}
-    found = [outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties]
-    return [one for one in found if one.sharding is not None]
+    found = {
+        one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
+    }
+    return {number: one for number, one in found.items() if one.sharding is not None}
 
 
-def _spec_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
+def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
@@ -209,7 +226,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
         )
     ]
     if all(_shards(two, propagated) >= _shards(one, propagated) for one, two in pairs):  # inputs do not get larger
-        patch = partial(_spec_patch, module, [(one, sharding) for _, one, sharding in as_outputs])
+        patch = partial(annotation_patch, module, [(one, sharding) for _, one, sharding in as_outputs])
         ways.append((f"annotate `{one.name}` as {spec_text(other)}{more}", as_outputs, patch))
     for text, edits, make_patch in ways:
         apply = partial(store_annotations, annotations=edits)
@@ -235,7 +252,7 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
     given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
     alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
-    return returned_patch(jit_call(files, _function(module)), outputs, replaced, alike, files)
+    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files, alike)
 
 
 def ties_in(module: Module) -> dict[int, int]:

@@ -41,8 +41,8 @@ def returned_patch(
     call: JitCall | None,
     outputs: Mapping[str, Dims | None],
     replaced: Mapping[str, str] | None = None,
-    as_given: Collection[str] = (),
     files: Sequence[str] = (),
+    as_given: Collection[str] = (),
 ) -> str:
     """A diff that gives the `jax.jit` of a function shardings of all its outputs.
 
@@ -50,8 +50,8 @@ def returned_patch(
         call: Where the function is jitted; None if that is unknown.
         outputs: The axes of each output by its name; None for one that JAX may shard as it likes.
         replaced: The names of arguments by those of the outputs that replace them.
-        as_given: The outputs that are to be sharded as those arguments.
         files: The user's files, which say what is a list and what a tuple: names do not.
+        as_given: The outputs that are to be sharded as the arguments that they replace.
 
     Returns:
         The diff; empty where the outputs are other trees than tuples, lists and dictionaries, where it is not known

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.ports import annotation_cure, dims_of, ties_in
+from pyshardy.checkup.ports import annotated, annotation_cure, annotation_patch, dims_of, ties_in
 from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.module import Module
@@ -34,7 +36,7 @@ class _Family(NamedTuple):
 
     Attributes:
         name: The name of the weight.
-        members: All inputs.
+        members: All inputs, those of the weight first.
         dims: The axes of those that are split most.
         bytes: What a device holds of all.
     """
@@ -58,30 +60,49 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
     families = sorted(_families(module, sizes), key=lambda one: -one.bytes)
     inputs = input_tensors(module.root)
+    yield from _like_weights(module, families, mesh_name)
     for family in families[:_MOST_FAMILIES]:
-        first = family.members[0]
         others = {axis for one in families if one is not family for axes in one.dims for axis in axes}
         used = {axis for axes in family.dims for axis in axes}
-        ways = [(axis, way) for axis in sizes if axis in others - used for way in _split(family, axis, sizes)]
-        least = min(family.members, key=lambda one: len(list(_axes(one))))
-        missing = [axis for axis in sizes if axis in used - set(_axes(least))]
-        for axis, way in [*((axis, family.dims) for axis in missing[:1]), *ways]:
-            edit = AnnotationEdit(True, tuple(one.index for one in family.members), sharding_of(way, mesh_name))
-            cure = annotation_cure(module, edit, inputs, "", None)
-            one = least if axis in used else first
-            whole = common(member.name for member in family.members if general(member.name) == general(one.name))
-            weight = f"`{family.name}`" if axis in used else "others"
-            also = (
-                "" if len({general(member.name) for member in family.members}) == 1 else ", its optimizer state alike"
-            )
-            what = f'`{whole}` is {spec_text(one)}, so every device along "{axis}" holds all of it'
-            yield replace(
-                cure,
-                kind=FindingKind.STATE,
-                what=what,
-                why=f'"{axis}" splits {weight}',
-                text=f"annotate `{family.name}` as {cure.text.partition(' as ')[2].partition(', and')[0]}{also}",
-            )
+        state = any(general(one.name) != general(family.members[0].name) for one in family.members)
+        for axis in [axis for axis in sizes if axis in others - used]:
+            for way in _split(family, axis, sizes):
+                edit = AnnotationEdit(True, tuple(one.index for one in family.members), sharding_of(way, mesh_name))
+                given = spec_text(family.members[0])
+                also = ", and its optimizer state" if state else ""
+                yield replace(
+                    annotation_cure(module, edit, inputs, "", None),
+                    kind=FindingKind.STATE,
+                    what=f'`{family.name}` is {given}, so every device along "{axis}" holds all of it',
+                    why=f'"{axis}" splits other weights',
+                    text=f"annotate `{family.name}` as {format_spec(way)}{also}",
+                )
+
+
+def _like_weights(module: Module, families: Sequence[_Family], mesh_name: str) -> Iterator[Cure]:
+    """All optimizer state that is split less than its weight, as that weight."""
+    pairs = [
+        (one, sharding_of(_dims(family.members[0]), mesh_name))
+        for family in families
+        for one in family.members
+        if set(_axes(one)) < set(_axes(family.members[0]))
+    ]
+    if not pairs:
+        return
+    first, sharding = pairs[0]
+    wanted = format_spec(dims_of(sharding))
+    weight = next(family.name for family in families if first in family.members)
+    more = f", and {len(pairs) - 1} more alike" if len(pairs) > 1 else ""
+    yield Cure(
+        FindingKind.STATE,
+        f"`{first.name}` is {spec_text(first)}, and `{weight}`, which it belongs to, is {wanted}{more}",
+        "what a device holds of it is larger than what it holds of the weight",
+        None,
+        f"annotate `{first.name}` as {wanted}{more}",
+        partial(annotated, pairs=pairs),
+        partial(annotation_patch, module, pairs),
+        "optimizer state",
+    )
 
 
 def _families(module: Module, sizes: dict[str, int]) -> Iterator[_Family]:
