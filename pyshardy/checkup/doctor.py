@@ -234,7 +234,7 @@ class _Checkup:
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
         """The cures that pay in the program, the best for each place, the best first."""
         module = self.found.partition.before
-        found: dict[Hashable, _Tried] = {}
+        found: dict[Hashable, list[_Tried]] = {}
         for number, cure in enumerate(cures, 1):
             self.say(f"trying {number}: {cure.text}")
             try:
@@ -243,10 +243,10 @@ class _Checkup:
                 continue
             figures = self.pricer.price(cured)
             worth = None if figures is None else self._worth(cure, now, figures)
-            known = found.get(cure.key)
-            if figures is not None and worth is not None and (known is None or known.worth < worth):
-                found[cure.key] = _Tried(worth, cure, cured, figures)
-        return sorted(found.values(), key=lambda one: -one.worth)
+            if figures is not None and worth is not None:
+                found.setdefault(cure.key, []).append(_Tried(worth, cure, cured, figures))
+        best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
+        return sorted(best, key=lambda one: -one.worth)
 
     def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
         """How much a cure is worth; None if it does not pay."""

@@ -10,11 +10,11 @@ from math import prod
 from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import Family, dims_of, families, ties_in
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.core.alike import common, general
-from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
@@ -31,7 +31,7 @@ from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.searching.autopartition.ties import head_of, ties_of
+from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace, format_place
 
 _DONOR = "jax.buffer_donor"
@@ -52,13 +52,34 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     """
     module = part.before
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
+    known = list(families(module, dict(mesh.axes)))
     conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
     for found in conflicts[:_MOST_CONFLICTS]:
         named = list(edits_for(part.why, found, module))
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
-            yield annotation_cure(module, edit, ports[edit.is_input], story, place)
+            edit, state = _with_state(edit, ports[True], known)
+            yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+
+
+def _with_state(
+    edit: AnnotationEdit, inputs: Sequence[InterfaceTensor], known: Sequence[Family]
+) -> tuple[AnnotationEdit, list[InterfaceTensor]]:
+    """An edit of weights, and their optimizer state that is sharded as they are; an edit of state is one of its weight.
+
+    Where they differ, a step would move the one to the other.
+    """
+    given = next((one for one in inputs if edit.is_input and one.index in edit.indices), None)
+    family = next((one for one in known if given in one.members), None)
+    if given is None or family is None or given.sharding != family.weights[0].sharding:
+        return edit, []
+    alike = [one for one in family.members if one.sharding == given.sharding]
+    weights = [one for one in alike if one in family.weights]
+    indices = tuple(sorted(one.index for one in weights))
+    if given in weights and set(edit.indices) < set(indices):
+        return edit, []
+    return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
 def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -72,7 +93,7 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     inputs = input_tensors(module.root)
-    state = {inputs[place].index for place in _ties(module, inputs, output_tensors(module.root))}
+    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
     for one in [one for one in inputs if one.index not in state]:
         given = one.sharding
@@ -122,6 +143,7 @@ def annotation_cure(
     tensors: Sequence[InterfaceTensor],
     story: str,
     place: SourcePlace | None,
+    state: Sequence[InterfaceTensor] = (),
 ) -> Cure:
     """Inputs or outputs with other annotations, and the outputs that replace these inputs with the same.
 
@@ -131,13 +153,15 @@ def annotation_cure(
         tensors: The inputs or the outputs of the program.
         story: The cause, in words.
         place: The line that it is about.
+        state: Inputs that get the same sharding, the optimizer state of these.
     """
     changed = [one for one in tensors if one.index in edit.indices]
     name, was = common(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
-    pairs = [(one, edit.sharding) for one in changed]
+    pairs = [(one, edit.sharding) for one in (*changed, *state)]
     replaced = _replacing(module, changed) if edit.is_input else {}
-    also = ", and the outputs that replace it" if replaced else ""
+    others = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
+    also = f", and {' and '.join(others)}" if others else ""
     return Cure(
         FindingKind.CONFLICT,
         f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
@@ -168,7 +192,7 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
 def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
     """By the number of an input the output that replaces it in the next step, if the user annotates that."""
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
-    ties = _ties(module, inputs, outputs)
+    ties = ties_in(module, inputs, outputs)
     numbers = {one.index for one in changed}
     found = {
         one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
@@ -188,11 +212,6 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
     return spec_patch(user_files(module.root), changes)
 
 
-def dims_of(sharding: TensorSharding) -> Dims:
-    """The names of the axes of each dimension."""
-    return tuple(tuple(axis.name for axis in axes) for axes in sharding.dim_axes)
-
-
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     """Outputs that come back sharded otherwise than the inputs that they replace: as those inputs are, or the reverse.
 
@@ -203,7 +222,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     inputs, outputs = propagated.inputs, propagated.outputs
     given = {one.index: one for one in input_tensors(module.root)}
     pairs = []
-    for place, result in sorted(_ties(module, inputs, outputs).items()):
+    for place, result in sorted(ties_in(module, inputs, outputs).items()):
         one, other = given[inputs[place].index], outputs[result]
         if one.sharding and other.sharding and one.sharding.dim_axes != other.sharding.dim_axes:
             pairs.append((one, other))
@@ -248,22 +267,11 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
             return ""
         outputs[one.name] = None if sharding is None else without_end(dims_of(sharding))
     inputs, files = input_tensors(module.root), user_files(module.root)
-    ties = _ties(module, inputs, found)
+    ties = ties_in(module, inputs, found)
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
     given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
     alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
     return returned_patch(jit_call(files, _function(module)), outputs, replaced, files, alike)
-
-
-def ties_in(module: Module) -> dict[int, int]:
-    """By the position of an input that of the output that replaces it in the next step."""
-    return _ties(module, input_tensors(module.root), output_tensors(module.root))
-
-
-def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
-    main = main_function(module.root)
-    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)]
-    return ties_of(inputs, outputs, donated)
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:
@@ -274,7 +282,7 @@ def donation_cures(module: Module) -> Iterator[Cure]:
     """
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     main = main_function(module.root)
-    ties = _ties(module, inputs, outputs)
+    ties = ties_in(module, inputs, outputs)
     kept = [inputs[place] for place in sorted(ties) if not is_donated(main, inputs[place].index)]
     if not kept:
         return
