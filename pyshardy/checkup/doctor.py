@@ -131,12 +131,13 @@ def _figures(found: Cost) -> Figures:
 
 
 class _Tried(NamedTuple):
-    """A cure that pays, and how much."""
+    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made."""
 
     worth: float
     cure: Cure
     module: Module
     figures: Figures
+    found: Cost | None = None
 
 
 class _Checkup:
@@ -180,12 +181,12 @@ class _Checkup:
         priced = self.pricer.price(self.found.partition.before)
         paying = [] if priced is None else self._paying(priced, islice(_distinct(self._cures()), self.most))
         while paying and len(findings) < MOST_FINDINGS:
-            best = _best(paying)
-            others = [one.cure for one in paying if one.cure.key != best.cure.key]
-            found, now = self._judged(best.module), _figures(self.found)
-            if found is None or self._worth(best.cure, now, _figures(found)) is None:
-                paying = [one for one in paying if one is not best]
+            best, now = _best(paying), _figures(self.found)
+            found = best.found
+            if found is None:  # so far a few of its layers were priced
+                paying = self._reordered(paying, best, now)
                 continue
+            others = [one.cure for one in paying if one.cure.key != best.cure.key]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
                 cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
@@ -194,6 +195,14 @@ class _Checkup:
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
             paying = self._paying(best.figures, [*others, *self._output_cures()])
         return findings
+
+    def _reordered(self, paying: Sequence[_Tried], one: _Tried, now: Figures) -> list[_Tried]:
+        """Cures of which one is worth what it is in the whole program; without it if it does not pay there."""
+        found = self._judged(one.module)
+        worth = None if found is None else self._worth(one.cure, now, _figures(found))
+        rest = [other for other in paying if other is not one]
+        again = [] if worth is None else [one._replace(worth=worth, found=found)]
+        return sorted([*rest, *again], key=lambda other: -other.worth)
 
     def _judged(self, module: Module) -> Cost | None:
         try:
