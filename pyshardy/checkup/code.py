@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.source import replaced
+from pyshardy.checkup.source import replaced, replaced_all
 from pyshardy.checkup.specs import line_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.module import Module
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
-from pyshardy.results.hints.code import CodeEdit, shard_maps
+from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
 from pyshardy.results.hints.constraints import left_out_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import CONSTRAIN, helpers_of, name_of, syntax_tree
+from pyshardy.transforms.code_changes import RESHAPE
 
 _MOST = 6
 """The number of collectives whose kernels are tried."""
@@ -63,6 +66,67 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         why = "a dimension that a constraint does not name is whole on every device"
         make_patch = partial(_spec_patch, edit.place, was, wider)
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
+
+
+def micro_batch_cures(part: Partition) -> Iterator[Cure]:
+    """Micro-batches of every n-th row, where a line makes them of stretches of rows that are split.
+
+    Args:
+        part: The program, partitioned by pyshardy.
+    """
+    lines: dict[tuple[str, int], list[CodeEdit]] = {}
+    constrained = {
+        Code.of(op, part.before.name)
+        for op in ops_named(part.before.root, (RESHAPE,))
+        if any(user.name == CONSTRAINT for user in op.result.users())
+    }
+    for edit in strided_micro_batches(part.why, part.before):
+        if not constrained.isdisjoint(edit.codes):
+            continue  # the user says how the parts are split
+        lines.setdefault(edit.place[:2], []).append(edit)
+    for edits in lines.values():
+        first = edits[0]
+        count = (first.codes[0].shapes[1] or (0,))[0]
+        what = f"{first.what} are stretches of rows, so each part is on a {count}th of the devices or moves to all"
+        why = "the reshape divides the dimension of the batch, and its axis goes to the number of the part"
+        text = f"{first.text}, {first.condition}"
+        yield Cure(
+            FindingKind.LOST_AXIS, what, why, first.place, text, partial(_all_applied, edits),
+            partial(_strided_patch, first.place), first.what, is_exact=False,
+        )  # fmt: skip
+
+
+def _all_applied(edits: Sequence[CodeEdit], module: Module) -> Module:
+    for edit in edits:
+        module = edit.apply(module)
+    return module
+
+
+def _strided_patch(place: SourcePlace) -> str:
+    """A diff of the reshape on a line; empty if the line has several, or does not write both sizes."""
+    file, line, _ = place
+    tree = syntax_tree(file)
+    calls = [
+        node
+        for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.Call)
+        and name_of(node.func) == "reshape"
+        and (node.lineno, node.end_lineno) == (line, line)
+    ]
+    if len(calls) != 1:
+        return ""
+    call = calls[0]
+    tuples = [one for one in call.args if isinstance(one, ast.Tuple)]
+    sizes = tuples[0].elts if tuples else call.args
+    if len(sizes) < 2 or any(isinstance(one, ast.Starred) for one in sizes[:2]):
+        return ""
+    first, second = sizes[:2]
+    texts = {
+        (line, first.col_offset, first.end_col_offset or 0): ast.unparse(second),
+        (line, second.col_offset, second.end_col_offset or 0): ast.unparse(first),
+        (line, call.end_col_offset or 0, call.end_col_offset or 0): ".swapaxes(0, 1)",
+    }
+    return replaced_all(file, texts)
 
 
 def _spec_patch(place: SourcePlace, was: TensorSharding, wider: TensorSharding) -> str:

@@ -20,6 +20,8 @@ LEAST_GAIN = 0.01
 """The share of time or memory from which on something is a finding."""
 _FREE_MEMORY = 0.5
 """What a share of a program's memory counts beside a share of its time, if nothing is lost by saving it."""
+_SAME = 0.005
+"""The share of a step that counts as none, as far as estimates can tell."""
 _FROM_BYTES = 1 << 20
 """Memory below this does not count by itself."""
 
@@ -41,6 +43,7 @@ class Cure:
         apply: The program with it.
         make_patch: The change as a diff of the user's source; empty if it cannot be written as one.
         subject: What it changes; by default its text.
+        is_exact: Whether the program computes the same with it.
     """
 
     kind: FindingKind
@@ -51,6 +54,7 @@ class Cure:
     apply: Callable[[Module], Module]
     make_patch: Callable[[], str] = _no_patch
     subject: Hashable = None
+    is_exact: bool = True
 
     @property
     def key(self) -> Hashable:
@@ -111,7 +115,8 @@ def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -
         before: The cost of a program.
         after: The cost of another.
         limit: The bytes of memory of a device.
-        is_free: Whether nothing else changes, as with donation. Then memory counts although there is enough of it.
+        is_free: Whether the memory is held for nothing, as without donation. Then it counts although there is enough
+            of it, unless the program without it takes longer.
 
     >>> gain(Figures(1.0, 100), Figures(0.9, 100), 200.0) > gain(Figures(1.0, 100), Figures(1.0, 90), 200.0) > 0
     True
@@ -119,7 +124,7 @@ def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -
     seconds = _shrunk(before.seconds, after.seconds)
     if before.bytes > limit:
         return seconds + _shrunk(before.bytes, after.bytes)
-    if is_free and before.bytes - after.bytes >= _FROM_BYTES:
+    if is_free and seconds > -_SAME and before.bytes - after.bytes >= _FROM_BYTES:
         return seconds + _FREE_MEMORY * _shrunk(before.bytes, after.bytes)
     return seconds + (before.bytes - after.bytes) / limit
 

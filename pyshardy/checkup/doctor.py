@@ -13,10 +13,11 @@ from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.code import constraint_cures, kernel_cures, wider_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
 from pyshardy.checkup.signs import signs
+from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -39,12 +40,14 @@ _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
+_FREE = (FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
+"""What mends memory that is held for nothing."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _NEAR_LAYOUT = 0.5
 """The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
-    FindingKind.CONSTRAINT, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
+    FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
     FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
@@ -128,12 +131,13 @@ def _figures(found: Cost) -> Figures:
 
 
 class _Tried(NamedTuple):
-    """A cure that pays, and how much."""
+    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made."""
 
     worth: float
     cure: Cure
     module: Module
     figures: Figures
+    found: Cost | None = None
 
 
 class _Checkup:
@@ -177,12 +181,12 @@ class _Checkup:
         priced = self.pricer.price(self.found.partition.before)
         paying = [] if priced is None else self._paying(priced, islice(_distinct(self._cures()), self.most))
         while paying and len(findings) < MOST_FINDINGS:
-            best = _best(paying)
-            others = [one.cure for one in paying if one.cure.key != best.cure.key]
-            found, now = self._judged(best.module), _figures(self.found)
-            if found is None or self._worth(best.cure, now, _figures(found)) is None:
-                paying = [one for one in paying if one is not best]
+            best, now = _best(paying), _figures(self.found)
+            found = best.found
+            if found is None:  # so far a few of its layers were priced
+                paying = self._reordered(paying, best, now)
                 continue
+            others = [one.cure for one in paying if one.cure.key != best.cure.key]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
                 cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
@@ -191,6 +195,14 @@ class _Checkup:
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
             paying = self._paying(best.figures, [*others, *self._output_cures()])
         return findings
+
+    def _reordered(self, paying: Sequence[_Tried], one: _Tried, now: Figures) -> list[_Tried]:
+        """Cures of which one is worth what it is in the whole program; without it if it does not pay there."""
+        found = self._judged(one.module)
+        worth = None if found is None else self._worth(one.cure, now, _figures(found))
+        rest = [other for other in paying if other is not one]
+        again = [] if worth is None else [one._replace(worth=worth, found=found)]
+        return sorted([*rest, *again], key=lambda other: -other.worth)
 
     def _judged(self, module: Module) -> Cost | None:
         try:
@@ -217,19 +229,21 @@ class _Checkup:
         turns = zip_longest(
             donation_cures(own.before),
             self._output_cures(),
+            micro_batch_cures(own),
             wider_cures(own.propagated),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
             whole_cures(own.before, self.mesh_name, self.mesh),
+            state_cures(own.before, self.mesh_name, self.mesh),
         )
         return (cure for turn in turns for cure in turn if cure is not None)
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
         """The cures that pay in the program, the best for each place, the best first."""
         module = self.found.partition.before
-        found: dict[Hashable, _Tried] = {}
+        found: dict[Hashable, list[_Tried]] = {}
         for number, cure in enumerate(cures, 1):
             self.say(f"trying {number}: {cure.text}")
             try:
@@ -238,14 +252,14 @@ class _Checkup:
                 continue
             figures = self.pricer.price(cured)
             worth = None if figures is None else self._worth(cure, now, figures)
-            known = found.get(cure.key)
-            if figures is not None and worth is not None and (known is None or known.worth < worth):
-                found[cure.key] = _Tried(worth, cure, cured, figures)
-        return sorted(found.values(), key=lambda one: -one.worth)
+            if figures is not None and worth is not None:
+                found.setdefault(cure.key, []).append(_Tried(worth, cure, cured, figures))
+        best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
+        return sorted(best, key=lambda one: -one.worth)
 
     def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
         """How much a cure is worth; None if it does not pay."""
-        worth = gain(before, after, self.limit, is_free=cure.kind is FindingKind.DONATION)
+        worth = gain(before, after, self.limit, is_free=cure.kind in _FREE)
         if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
             return LEAST_GAIN + max(worth, 0.0)
         return worth if worth >= LEAST_GAIN else None
@@ -265,7 +279,15 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     best = paying[0]
     share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
     near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]
-    return min(near, key=lambda one: (_ORDER.index(one.cure.kind), -one.worth))
+    return min(near, key=lambda one: (_rank(one.cure), -one.worth))
+
+
+def _rank(cure: Cure) -> tuple[bool, bool, int]:
+    """The place of a cure among those that save as much.
+
+    Behind others is a spec whose place the user has to find, and what computes something else.
+    """
+    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
 
 
 def _joined(*parts: str) -> str:

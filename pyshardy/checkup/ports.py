@@ -10,11 +10,11 @@ from math import prod
 from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import Family, dims_of, families, ties_in
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.core.alike import common, general
-from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
@@ -31,7 +31,7 @@ from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.searching.autopartition.ties import head_of, ties_of
+from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace, format_place
 
 _DONOR = "jax.buffer_donor"
@@ -52,13 +52,34 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     """
     module = part.before
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
+    known = list(families(module, dict(mesh.axes)))
     conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
     for found in conflicts[:_MOST_CONFLICTS]:
         named = list(edits_for(part.why, found, module))
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
-            yield _annotation(module, edit, ports[edit.is_input], story, place)
+            edit, state = _with_state(edit, ports[True], known)
+            yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+
+
+def _with_state(
+    edit: AnnotationEdit, inputs: Sequence[InterfaceTensor], known: Sequence[Family]
+) -> tuple[AnnotationEdit, list[InterfaceTensor]]:
+    """An edit of weights, and their optimizer state that is sharded as they are; an edit of state is one of its weight.
+
+    Where they differ, a step would move the one to the other.
+    """
+    given = next((one for one in inputs if edit.is_input and one.index in edit.indices), None)
+    family = next((one for one in known if given in one.members), None)
+    if given is None or family is None or given.sharding != family.weights[0].sharding:
+        return edit, []
+    alike = [one for one in family.members if one.sharding == given.sharding]
+    weights = [one for one in alike if one in family.weights]
+    indices = tuple(sorted(one.index for one in weights))
+    if given in weights and set(edit.indices) < set(indices):
+        return edit, []
+    return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
 def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -72,7 +93,7 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     inputs = input_tensors(module.root)
-    state = {inputs[place].index for place in _ties(module, inputs, output_tensors(module.root))}
+    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
     for one in [one for one in inputs if one.index not in state]:
         given = one.sharding
@@ -81,7 +102,7 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
     for (_, given), members in largest[:_MOST_WHOLE]:
         name = common(one.name for one in members)
-        dims, used = _dims(given), {axis for axes in _dims(given) for axis in axes}
+        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
         for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
             ways = [
                 tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims)) for dim in range(len(dims))
@@ -90,14 +111,14 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
             for way in fitting[:_MOST_WAYS]:
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
                 what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
-                yield replace(_annotation(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
+                yield replace(annotation_cure(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
 
 
 def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
     """The bytes that a device holds of some inputs."""
     one = members[0]
     sizes = dict(mesh.axes)
-    parts = prod(sizes[axis] for axes in _dims(one.sharding) for axis in axes) if one.sharding is not None else 1
+    parts = prod(sizes[axis] for axes in dims_of(one.sharding) for axis in axes) if one.sharding is not None else 1
     return len(members) * known_bytes(one.shape, one.element) / parts
 
 
@@ -116,54 +137,79 @@ def _moved(
                 yield AnnotationEdit(True, edit.indices, sharding_of(other, mesh_name))
 
 
-def _annotation(
+def annotation_cure(
     module: Module,
     edit: AnnotationEdit,
     tensors: Sequence[InterfaceTensor],
     story: str,
     place: SourcePlace | None,
+    state: Sequence[InterfaceTensor] = (),
 ) -> Cure:
+    """Inputs or outputs with other annotations, and the outputs that replace these inputs with the same.
+
+    Args:
+        module: The program.
+        edit: The annotations.
+        tensors: The inputs or the outputs of the program.
+        story: The cause, in words.
+        place: The line that it is about.
+        state: Inputs that get the same sharding, the optimizer state of these.
+    """
     changed = [one for one in tensors if one.index in edit.indices]
     name, was = common(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
-    edits = [(edit.kind, one, edit.sharding) for one in changed]
-    replaced = _replacing(module, changed) if edit.is_input else []
-    also = ", and the outputs that replace it" if replaced else ""
+    pairs = [(one, edit.sharding) for one in (*changed, *state)]
+    replaced = _replacing(module, changed) if edit.is_input else {}
+    others = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
+    also = f", and {' and '.join(others)}" if others else ""
     return Cure(
         FindingKind.CONFLICT,
         f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
         f"annotate `{name}` as {spec_text(new)}{also}",
-        partial(store_annotations, annotations=[*edits, *(("res_attrs", one, edit.sharding) for one in replaced)]),
-        partial(_spec_patch, module, [(one, edit.sharding) for one in changed]),
+        partial(annotated, pairs=pairs)
+        if edit.is_input
+        else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
+        partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
     )
 
 
-def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> list[InterfaceTensor]:
-    """The outputs that replace inputs in the next step, and that the user annotates."""
+def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
+    """A program with other shardings of inputs, and of the annotated outputs that replace them.
+
+    Args:
+        module: The program.
+        pairs: The inputs with their shardings.
+    """
+    replaced = _replacing(module, [one for one, _ in pairs])
+    edits = [("arg_attrs", one, sharding) for one, sharding in pairs]
+    edits += [("res_attrs", replaced[one.index], sharding) for one, sharding in pairs if one.index in replaced]
+    return store_annotations(module, edits)
+
+
+def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
+    """By the number of an input the output that replaces it in the next step, if the user annotates that."""
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
-    ties = _ties(module, inputs, outputs)
+    ties = ties_in(module, inputs, outputs)
     numbers = {one.index for one in changed}
-    found = [outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties]
-    return [one for one in found if one.sharding is not None]
+    found = {
+        one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
+    }
+    return {number: one for number, one in found.items() if one.sharding is not None}
 
 
-def _spec_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
+def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    others = {without_end(_dims(one)) for one in kept}
-    specs = [(one.name, _dims(one.sharding), _dims(new)) for one, new in changed if one.sharding is not None]
+    others = {without_end(dims_of(one)) for one in kept}
+    specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
     changes = [SpecChange(name, old, new, without_end(old) not in others) for name, old, new in specs]
     return spec_patch(user_files(module.root), changes)
-
-
-def _dims(sharding: TensorSharding) -> Dims:
-    return tuple(tuple(axis.name for axis in axes) for axes in sharding.dim_axes)
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
@@ -176,7 +222,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     inputs, outputs = propagated.inputs, propagated.outputs
     given = {one.index: one for one in input_tensors(module.root)}
     pairs = []
-    for place, result in sorted(_ties(module, inputs, outputs).items()):
+    for place, result in sorted(ties_in(module, inputs, outputs).items()):
         one, other = given[inputs[place].index], outputs[result]
         if one.sharding and other.sharding and one.sharding.dim_axes != other.sharding.dim_axes:
             pairs.append((one, other))
@@ -199,7 +245,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
         )
     ]
     if all(_shards(two, propagated) >= _shards(one, propagated) for one, two in pairs):  # inputs do not get larger
-        patch = partial(_spec_patch, module, [(one, sharding) for _, one, sharding in as_outputs])
+        patch = partial(annotation_patch, module, [(one, sharding) for _, one, sharding in as_outputs])
         ways.append((f"annotate `{one.name}` as {spec_text(other)}{more}", as_outputs, patch))
     for text, edits, make_patch in ways:
         apply = partial(store_annotations, annotations=edits)
@@ -219,17 +265,13 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
         sharding = changed.get(one.index, one.sharding)
         if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
             return ""
-        outputs[one.name] = None if sharding is None else without_end(_dims(sharding))
+        outputs[one.name] = None if sharding is None else without_end(dims_of(sharding))
     inputs, files = input_tensors(module.root), user_files(module.root)
-    ties = _ties(module, inputs, found)
+    ties = ties_in(module, inputs, found)
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
-    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files)
-
-
-def _ties(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
-    main = main_function(module.root)
-    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)]
-    return ties_of(inputs, outputs, donated)
+    given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
+    alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
+    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files, alike)
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:
@@ -240,7 +282,7 @@ def donation_cures(module: Module) -> Iterator[Cure]:
     """
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     main = main_function(module.root)
-    ties = _ties(module, inputs, outputs)
+    ties = ties_in(module, inputs, outputs)
     kept = [inputs[place] for place in sorted(ties) if not is_donated(main, inputs[place].index)]
     if not kept:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyshardy.checkup.source import JitCall
@@ -26,11 +26,15 @@ _Path = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """An output: its path, its sharding as code, and the head and the path of the argument that it replaces, if any."""
+    """An output: its path, its sharding as code, and the head and the path of the argument that it replaces, if any.
+
+    `given` is what `in_shardings` gives to that argument, as code, if the output is to be sharded as its part of it.
+    """
 
     path: _Path
     text: str
     argument: tuple[str, _Path] | None = None
+    given: str = ""
 
 
 def returned_patch(
@@ -38,6 +42,7 @@ def returned_patch(
     outputs: Mapping[str, Dims | None],
     replaced: Mapping[str, str] | None = None,
     files: Sequence[str] = (),
+    as_given: Collection[str] = (),
 ) -> str:
     """A diff that gives the `jax.jit` of a function shardings of all its outputs.
 
@@ -46,6 +51,7 @@ def returned_patch(
         outputs: The axes of each output by its name; None for one that JAX may shard as it likes.
         replaced: The names of arguments by those of the outputs that replace them.
         files: The user's files, which say what is a list and what a tuple: names do not.
+        as_given: The outputs that are to be sharded as the arguments that they replace.
 
     Returns:
         The diff; empty where the outputs are other trees than tuples, lists and dictionaries, where it is not known
@@ -67,7 +73,9 @@ def returned_patch(
         found = _parsed(name)
         if found is None or found[0] != _RESULT:
             return ""
-        leaves.append(_Leaf(found[1], text(axes), _parsed((replaced or {}).get(name, ""))))
+        argument = _parsed((replaced or {}).get(name, ""))
+        given = call.ins.get(argument[0], "") if argument is not None and name in as_given else ""
+        leaves.append(_Leaf(found[1], text(axes), argument, given))
     trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
     code = _tree(leaves, 0, trees)
     return call.out_patch(code) if code else ""
@@ -91,6 +99,8 @@ def _tree(leaves: Sequence[_Leaf], depth: int, trees: Sequence[ast.Module]) -> s
     >>> _tree([_Leaf((0, "v"), "a"), _Leaf((0, "w"), "b"), _Leaf((1,), "None")], 0, [])
     "({'v': a, 'w': b}, None)"
     """
+    if leaves[0].given and all(leaf.given == leaves[0].given and _is_same(leaf, depth) for leaf in leaves):
+        return leaves[0].given
     if len({leaf.text for leaf in leaves}) == 1:
         return leaves[0].text
     branches: dict[int | str, list[_Leaf]] = {}
@@ -111,6 +121,11 @@ def _tree(leaves: Sequence[_Leaf], depth: int, trees: Sequence[ast.Module]) -> s
         alike = len(texts) > 1 and len(set(texts)) == 1
         return f"[{texts[0]}] * {len(texts)}" if alike else f"[{', '.join(texts)}]"
     return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})" if opening else ""
+
+
+def _is_same(leaf: _Leaf, depth: int) -> bool:
+    """Whether what follows in the path of an output is the whole path in the argument that it replaces."""
+    return leaf.argument is not None and leaf.argument[1] == leaf.path[depth:]
 
 
 def _sequence_name(leaves: Sequence[_Leaf], depth: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.ir.locations import source_frames
@@ -15,7 +15,7 @@ from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import name_of, syntax_tree
 
 _JIT, _FILTER_JIT = "jit", "filter_jit"
-_OUT = "out_shardings"
+_IN, _OUT = "in_shardings", "out_shardings"
 
 
 def user_files(root: Op) -> list[str]:
@@ -43,6 +43,7 @@ class JitCall(NamedTuple):
         has_arguments: Whether there are arguments already.
         name: The function that jits as it is written, such as "jax.jit" or "eqx.filter_jit".
         out: The argument `out_shardings`, if there is one.
+        ins: What `in_shardings` gives to each argument, by the argument's name, as code.
     """
 
     file: str
@@ -51,6 +52,7 @@ class JitCall(NamedTuple):
     has_arguments: bool
     name: str
     out: ast.expr | None
+    ins: Mapping[str, str] = {}
 
     @property
     def is_equinox(self) -> bool:
@@ -100,19 +102,39 @@ def _jits(file: str, tree: ast.Module | None, function: str) -> Iterator[JitCall
     """The places where a function is jitted."""
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Call) and _is_jit(node.func) and node.args and name_of(node.args[0]) == function:
-            yield _call(file, node, node.func)
+            yield _call(file, node, node.func, _arguments(tree, function))
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for one in node.decorator_list:
                 if _is_jit(one):
                     yield JitCall(file, one.end_lineno or 0, one.end_col_offset or 0, False, ast.unparse(one), None)
                 elif isinstance(one, ast.Call) and (_is_jit(one.func) or any(map(_is_jit, one.args[:1]))):
-                    yield _call(file, one, one.func if _is_jit(one.func) else one.args[0])
+                    yield _call(file, one, one.func if _is_jit(one.func) else one.args[0], _names(node))
 
 
-def _call(file: str, call: ast.Call, function: ast.expr) -> JitCall:
+def _arguments(tree: ast.Module | None, function: str) -> list[str]:
+    """The arguments of a function; empty unless a file has one of this name."""
+    found = [
+        node for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.FunctionDef) and node.name == function
+    ]  # fmt: skip
+    return _names(found[0]) if len(found) == 1 else []
+
+
+def _names(function: ast.FunctionDef) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -> JitCall:
+    """A call that jits a function with arguments of these names."""
     ends = [(one.end_lineno or 0, one.end_col_offset or 0) for one in (*call.args, *(w.value for w in call.keywords))]
     out = next((word.value for word in call.keywords if word.arg == _OUT), None)
-    return JitCall(file, *max(ends), True, ast.unparse(function), out)
+    given = next((word.value for word in call.keywords if word.arg == _IN), None)
+    ins = {
+        name: ast.unparse(one)
+        for name, one in zip(names, given.elts if isinstance(given, ast.Tuple | ast.List) else ())
+        if not any(isinstance(part, ast.Constant) and part.value is None for part in ast.walk(one))
+    }
+    return JitCall(file, *max(ends), True, ast.unparse(function), out, ins)
 
 
 def _is_jit(node: ast.expr) -> bool:

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced_all
+from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
+from pyshardy.report.patch import file_diff
 from pyshardy.report.rules import without_end
+from pyshardy.source.assignments import read_lines
 from pyshardy.source.syntax import helpers_of, name_of, syntax_tree
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
+_HANDED = "with_partitioning"
 _KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
 """Arguments and entries in which flax takes the axes as a tuple."""
 _WORD = re.compile(r"\w+")
 _HOLDERS = frozenset(("value", "raw_value"))
 """How flax calls what holds an array; a source does not write it."""
+_LAYOUT_MAP = "LayoutMap"
+_VARIABLE = re.compile(r"^\w+\['((?:[^'/]+/){2,}[^'/]+)'\]$")
+"""The name of a variable of a keras layer with its path; that of optimizer state has no deeper path."""
 _ENDINGS = ("_init", "_metadata")
 """What flax adds to the name of an array for the argument that says how it is made."""
 
@@ -29,16 +36,36 @@ class _Written(NamedTuple):
     """A spec in a source.
 
     Attributes:
-        node: The call of `PartitionSpec`, or the tuple.
+        node: The call of `PartitionSpec` or of a function that hands its further arguments to it, or the tuple.
         axes: Its axes.
         names: The keys, arguments and variables that it is for, the outermost first.
         patterns: The keys of a table of regular expressions that it is for.
+        fixed: The number of arguments before the axes.
     """
 
     node: ast.Call | ast.Tuple
     axes: Dims
     names: tuple[str, ...]
     patterns: tuple[str, ...]
+    fixed: int = 0
+
+    @property
+    def range(self) -> tuple[int, int, int]:
+        """The line, the first column and the column after the last."""
+        return self.node.lineno, self.node.col_offset, self.node.end_col_offset or 0
+
+    def text(self, new: Dims) -> str:
+        """The spec with other axes, as code."""
+        node = self.node
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            before = [ast.unparse(one) for one in node.args[: self.fixed]]
+            axes = format_spec(new)[len("P(") : -1]
+            after = [ast.unparse(one) for one in node.keywords]
+            return f"{name}({', '.join(filter(None, [*before, axes, *after]))})"
+        entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in new]
+        length = max(len(node.elts), len(without_end(new)))
+        return repr(tuple([*entries, *[None] * length][:length]))
 
     def fits(self, name: str) -> int:
         """How many parts of an input's name it is written for; 0 if not for the last one."""
@@ -77,31 +104,63 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     """
     for file in files:
         tree = syntax_tree(file)
-        written = [] if tree is None else list(_specs(tree, (), ()))
-        found = [_place_of(change, written) for change in changes]
+        written = [] if tree is None else list(_specs(tree, (), (), _helpers(tree)))
+        variables = [one for one in changes if _VARIABLE.search(one.name)] if tree and _has_layout(tree) else []
+        found = [_place_of(change, written) for change in variables or changes]
+        if tree is not None and not any(found) and (text := _layout_patch(file, tree, changes)):
+            return text
         if not found or not found[0]:
             continue
         texts: dict[tuple[int, int, int], str] = {}
-        for place, change in zip(found, changes):
-            if len(place) != 1 or place[0].lineno != place[0].end_lineno:
+        for place, change in zip(found, variables or changes):
+            if len(place) != 1 or place[0].node.lineno != place[0].node.end_lineno:
                 return ""
-            node = place[0]
-            text = _text(node, change.new)
-            if texts.setdefault((node.lineno, node.col_offset, node.end_col_offset or 0), text) != text:
+            text = place[0].text(change.new)
+            if texts.setdefault(place[0].range, text) != text:
                 return ""
         return replaced_all(file, texts)
     return ""
 
 
+def _has_layout(tree: ast.Module) -> bool:
+    return any(isinstance(one, ast.Call) and name_of(one.func) == _LAYOUT_MAP for one in ast.walk(tree))
+
+
+def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) -> str:
+    """A diff with one more entry of a `LayoutMap` of keras; empty if a file has none, or the changes need several.
+
+    Keras shards the optimizer state of a variable as the variable.
+    """
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    maps = {
+        name_of(one.targets[0])
+        for one in assigned
+        if isinstance(one.value, ast.Call) and name_of(one.value.func) == _LAYOUT_MAP
+    }
+    entries = [
+        (one, ast.unparse(at.value))
+        for one in assigned
+        if isinstance(at := one.targets[0], ast.Subscript) and name_of(at.value) in maps
+    ]
+    paths = [(found[1], one.new) for one in changes if (found := _VARIABLE.search(one.name))]
+    keys = {(general(path).replace("*", ".*"), new) for path, new in paths}
+    if not entries or len(keys) != 1:
+        return ""
+    ((key, new),) = keys
+    last, name = max(entries, key=lambda pair: pair[0].lineno)
+    axes = tuple(None if not one else one[0] if len(one) == 1 else one for one in new)
+    lines, end = read_lines(file), last.end_lineno or last.lineno
+    indent = lines[last.lineno - 1][: last.col_offset]
+    return file_diff(file, lines, [*lines[:end], f"{indent}{name}[{key!r}] = {axes!r}\n", *lines[end:]])
+
+
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    written = [(one.node, one.axes, _text(one.node, new)) for one in _specs(tree, (), ()) if one.node.lineno == line]
-    found = [
-        ((node.col_offset, node.end_col_offset or 0), text)
-        for node, axes, text in written
-        if without_end(axes) == wanted and node.end_lineno == line
+    written = [
+        one for one in _specs(tree, (), (), _NO_HELPERS) if (one.node.lineno, one.node.end_lineno) == (line, line)
     ]
+    found = [(one.range[1:], one.text(new)) for one in written if without_end(one.axes) == wanted]
     found += [(columns, _arguments(new)) for columns, axes in _helped(tree, line) if without_end(axes) == wanted]
     if len(found) != 1:
         return ""
@@ -138,21 +197,13 @@ def _arguments(axes: Dims) -> str:
     return format_spec(axes)[len("P(") : -1]
 
 
-def _place_of(change: SpecChange, written: Sequence[_Written]) -> list[ast.Call | ast.Tuple]:
+def _place_of(change: SpecChange, written: Sequence[_Written]) -> list[_Written]:
     """Where a source writes the spec of an input; several places if it is not sure."""
     wanted = without_end(change.old)
     found = [one for one in written if without_end(one.axes) == wanted]
     scores = [one.fits(change.name) for one in found]
-    best = [one.node for one, score in zip(found, scores) if score and score == max(scores)]
-    return best or ([one.node for one in found] if change.is_only and len(found) == 1 else [])
-
-
-def _text(node: ast.Call | ast.Tuple, new: Dims) -> str:
-    if isinstance(node, ast.Call):
-        return format_spec(new, ast.unparse(node.func))
-    entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in new]
-    length = max(len(node.elts), len(without_end(new)))
-    return repr(tuple([*entries, *[None] * length][:length]))
+    best = [one for one, score in zip(found, scores) if score and score == max(scores)]
+    return best or (found if change.is_only and len(found) == 1 else [])
 
 
 def _found(pattern: str, name: str) -> bool:
@@ -162,8 +213,51 @@ def _found(pattern: str, name: str) -> bool:
         return False
 
 
-def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[_Written]:
+class _Helpers(NamedTuple):
+    """The functions of a file that are given axes.
+
+    Attributes:
+        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before.
+        takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
+    """
+
+    makers: Mapping[str, int]
+    takers: Mapping[str, tuple[int, str]]
+
+
+_NO_HELPERS = _Helpers({}, {})
+
+
+def _helpers(tree: ast.Module) -> _Helpers:
+    constraining = {one.name for one in helpers_of(tree)}
+    makers, takers = {}, {}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.FunctionDef) and one.name not in constraining:
+            given = [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)]
+            if one.args.vararg and _unpacks(one, one.args.vararg.arg):
+                makers[one.name] = len(given)
+            for name, of in _handed_to_flax(one):
+                if name in given:
+                    takers[one.name] = given.index(name), of
+    return _Helpers(makers, takers)
+
+
+def _handed_to_flax(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """The variables that a function hands to flax as axes, each with the argument that gets the initializer, if any."""
+    of = {id(node.value): node.arg or "" for node in ast.walk(function) if isinstance(node, ast.keyword)}
+    for call in ast.walk(function):
+        if isinstance(call, ast.Call) and name_of(call.func) in _PARTITIONING:
+            yield from ((one.id, of.get(id(call), "")) for one in call.args[1:2] if isinstance(one, ast.Name))
+
+
+def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: _Helpers) -> Iterator[_Written]:
     """The specs under a part of a source, each with what it is for."""
+    fixed = helpers.makers.get(name_of(node.func), -1) if isinstance(node, ast.Call) else -1
+    if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
+        axes = _axes(node.args[fixed:])
+        if axes is not None:
+            yield _Written(node, axes, names, patterns, fixed)
+            return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
     is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
     if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
@@ -171,11 +265,11 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...]) -> 
         if axes is not None:
             yield _Written(node, axes, names, patterns)
         return
-    for child, more, keys in _children(node):
-        yield from _specs(child, (*names, *more), (*patterns, *keys))
+    for child, more, keys in _children(node, helpers):
+        yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
 
 
-def _children(node: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
+def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
     """The parts of a piece of source, each with the names and the patterns that it is for beside those of the whole."""
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values):
@@ -189,8 +283,9 @@ def _children(node: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[s
     elif isinstance(node, ast.Call):
         named = [one.value for one in node.keywords if one.arg == "name"]
         own = tuple(str(one.value) for one in named if isinstance(one, ast.Constant))
-        for argument in node.args:
-            yield argument, (*own, name_of(node.func)), ()
+        taken, of = helpers.takers.get(name_of(node.func), (-1, ""))
+        for place, argument in enumerate(node.args):
+            yield argument, (*own, name_of(node.func), *((of, _HANDED) if place == taken else ())), ()
         for word in node.keywords:
             yield word.value, (*own, *filter(None, [word.arg])), ()
     else:

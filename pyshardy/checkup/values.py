@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
@@ -23,10 +24,12 @@ from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
 from pyshardy.searching.planning.constraining import constrainable_values
+from pyshardy.source.syntax import syntax_tree
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
 """The reasons by which a dimension lacks an axis that something gave it."""
 _UNEVEN = "not divisible"
+_KERAS_MESH = "DeviceMesh"
 _PART = ":("
 """In the text of a sharding, the sign of a part of an axis."""
 
@@ -140,7 +143,11 @@ def _cure(
     parts = [] if story is None else [dim for dim in story.dims if _PART in dim.sharding]
     if lost is not None:
         kind = FindingKind.LOST_AXIS
-        what, why = f"{where} lost {lost[1].axis} on dimension {lost[0]}: it is {format_spec(site.dims)}", lost[1].text
+        dim, reason = lost
+        is_gradient = (reason.axis or "").strip('"') in site.dims[dim]
+        of, it = ("the gradient of ", "the value itself") if is_gradient else ("", "it")
+        what = f"{of}{where} lost {reason.axis} on dimension {dim}: {it} is {format_spec(site.dims)}"
+        why = reason.text
     elif parts:
         kind = FindingKind.LOST_AXIS
         split = " and ".join(f"{dim.sharding} on dimension {dim.dim}" for dim in parts)
@@ -165,6 +172,15 @@ def _cure(
 
 
 def _diff(constraint: PlanConstraint) -> str:
-    """The constraint as a diff; empty where the statement cannot take one."""
+    """The constraint as a diff; empty where the statement cannot take one, or the file trains with keras.
+
+    Keras calls layers with sizes that no axis divides to find the shapes of outputs, and JAX refuses to constrain
+    these.
+    """
+    tree = syntax_tree(constraint.file)
+    if tree is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == _KERAS_MESH for node in ast.walk(tree)
+    ):
+        return ""
     text = patch((constraint,))
     return text if text.startswith("---") else ""

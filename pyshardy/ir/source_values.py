@@ -27,6 +27,7 @@ _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
 _MOST_SUMS: Final = 4
 """The most nested sums whose operands are searched."""
+_VMAP: Final = "vmap("
 _STORES: Final = "dynamic_update_index_in_dim"
 """The function that a scan calls to keep a value of every round."""
 
@@ -76,7 +77,7 @@ class SourceValue:
 class _Place(NamedTuple):
     """Where an op comes from: its part of the step, and the user's calls that led to it, innermost first.
 
-    `is_store` says that it only keeps the values of a scan's rounds.
+    `is_store` says that it only keeps the values of a scan's rounds, `is_batched` that it is under `jax.vmap`.
     """
 
     role: int
@@ -84,6 +85,7 @@ class _Place(NamedTuple):
     function: str
     is_differentiated: bool
     is_store: bool
+    is_batched: bool
 
     @property
     def leaf(self) -> SourceSpan | None:
@@ -93,8 +95,8 @@ class _Place(NamedTuple):
 def source_values(root: Op) -> list[SourceValue]:
     """The values for which the source can have a constraint, in program order.
 
-    A value is left out if its gradients are uncertain, if the program constrains it already, or if the expression
-    computes values of several types.
+    A value is left out if its gradients are uncertain, if the program constrains it already, if the expression
+    computes values of several types, or under `jax.vmap`, whose code sees a value without the dimension of the batch.
 
     Args:
         root: The module as `load` reads it; only locations with ranges of columns name expressions.
@@ -169,6 +171,8 @@ class _Finder:
             if not shape or len(types) != 1 or not forward[0].type.is_static or _is_constrained(forward[0]):
                 continue
             first = self._place(_maker(forward[0]))
+            if first.is_batched:
+                continue
             gradients = self._gradients(span, [*forward, *again])
             if len(gradients) != (len(forward) if first.is_differentiated and self.backward else 0):
                 continue
@@ -262,7 +266,7 @@ def _place(location: Any) -> _Place:
     frames = frames[_start([span for span, _ in frames]) :]
     role = _FORWARD if "transpose(" not in scope else _AGAIN if "rematted_computation" in scope else _BACKWARD
     function = frames[0][1] if frames else ""
-    return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope)
+    return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope, _VMAP in scope)
 
 
 def _start(path: Sequence[SourceSpan]) -> int:

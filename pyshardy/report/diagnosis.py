@@ -12,6 +12,7 @@ from rich.text import Text
 from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
+from pyshardy.report.patch import merged
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.source.places import SourcePlace
 
@@ -34,6 +35,8 @@ class FindingKind(StrEnum):
     """Two annotations clash, and devices communicate because of that."""
     DONATION = "donation"
     """Results could take the place of arguments, and do not."""
+    STATE = "whole state"
+    """A weight, its optimizer state or a cache is whole along an axis that splits others."""
     OTHER_OUTPUT = "other output"
     """An output is sharded otherwise than the input that it replaces in the next step."""
     REPLICATION = "replication"
@@ -126,8 +129,8 @@ class Diagnosis:
 
     @property
     def patch(self) -> str:
-        """The patches of all findings, one after the other; each applies after those before it."""
-        return "".join(one.patch for one in self.findings)
+        """The patches of all findings as one."""
+        return merged([one.patch for one in self.findings])
 
     def to_json(self) -> dict[str, Any]:
         """The diagnosis as JSON-ready data."""

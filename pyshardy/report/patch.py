@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from difflib import unified_diff
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher, unified_diff
+from typing import NamedTuple
 
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint
@@ -13,6 +15,7 @@ from pyshardy.source.places import short_path
 from pyshardy.source.syntax import name_of
 
 _CONTEXTS = frozenset(("set_mesh", "use_mesh", "use_abstract_mesh"))
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 
 
@@ -136,3 +139,139 @@ def _first_import(tree: ast.Module) -> int:
             decorators: list[ast.expr] = getattr(node, "decorator_list", [])
             return min([node.lineno, *(one.lineno for one in decorators)]) - 1
     return 0
+
+
+class _Edit(NamedTuple):
+    """Lines of a file, from the first to before the last, that others stand for."""
+
+    first: int
+    last: int
+    lines: tuple[str, ...]
+
+
+def merged(patches: Sequence[str]) -> str:
+    """One diff for several of the same files as they are, for `patch -p1` and `git apply`.
+
+    Args:
+        patches: The diffs. Where two of them change the same words, they stay one behind the other.
+
+    >>> one, two = ("--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,2 @@\\n-x = 1\\n+x = 2\\n y\\n",
+    ...             "--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,3 @@\\n x = 1\\n y\\n+z\\n")
+    >>> print(merged([one, two]), end="")
+    --- a/f.py
+    +++ b/f.py
+    @@ -1,2 +1,3 @@
+    -x = 1
+    +x = 2
+     y
+    +z
+    """
+    files: dict[tuple[str, str], tuple[dict[int, str], list[_Edit]]] = {}
+    for text in filter(None, patches):
+        for names, lines, edits in _parsed_patch(text):
+            known, others = files.setdefault(names, ({}, []))
+            known |= lines
+            for edit in edits:
+                if edit not in others:
+                    joined = _joined(known, others, edit)
+                    if joined is None:
+                        return "".join(patches)
+                    others[:] = joined
+    return "".join(_diff_of(names, known, edits) for names, (known, edits) in files.items())
+
+
+def _parsed_patch(text: str) -> Iterator[tuple[tuple[str, str], dict[int, str], list[_Edit]]]:
+    """The files of a diff: their names, the old lines that it shows, by number, and the edits."""
+    lines = text.splitlines(keepends=True)
+    starts = [at for at, line in enumerate(lines[:-1]) if line[:4] == "--- " and lines[at + 1][:4] == "+++ "]
+    for start, end in zip(starts, [*starts[1:], len(lines)]):
+        old: dict[int, str] = {}
+        edits: list[_Edit] = []
+        at = 0
+        for line in lines[start + 2 : end]:
+            hunk = _HUNK.match(line)
+            if hunk:
+                at = int(hunk[1]) - (hunk[2] != "0")
+            elif line[0] == "+":
+                last = edits.pop() if edits and edits[-1].last == at else _Edit(at, at, ())
+                edits.append(_Edit(last.first, at, (*last.lines, line[1:])))
+            else:
+                old[at] = line[1:]
+                at += 1
+                if line[0] == "-":
+                    last = edits.pop() if edits and edits[-1].last == at - 1 else _Edit(at - 1, at - 1, ())
+                    edits.append(_Edit(last.first, at, last.lines))
+        yield (lines[start][4:].rstrip(), lines[start + 1][4:].rstrip()), old, edits
+
+
+def _joined(old: Mapping[int, str], edits: Sequence[_Edit], new: _Edit) -> list[_Edit] | None:
+    """Edits with one more; None if it changes words that another one changes."""
+    clashing = [one for one in edits if one.first < new.last and new.first < one.last or one[:2] == new[:2]]
+    if not clashing:
+        return sorted([*edits, new])
+    if len(clashing) > 1 or clashing[0][:2] != new[:2]:
+        return None
+    one = clashing[0]
+    if one.first == one.last:
+        both = _Edit(one.first, one.last, (*one.lines, *new.lines))
+    elif one.last - one.first == len(one.lines) == len(new.lines) == 1:
+        line = _both(old[one.first], one.lines[0], new.lines[0])
+        if line is None:
+            return None
+        both = _Edit(one.first, one.last, (line,))
+    else:
+        return None
+    return sorted([*(other for other in edits if other is not one), both])
+
+
+def _both(old: str, one: str, other: str) -> str | None:
+    """A line with the changes of two others; None if they overlap.
+
+    >>> _both("f(a)", "f(a, b)", "f(a, c)"), _both("f(a)", "g(a)", "h(a)")
+    ('f(a, b, c)', None)
+    """
+    changes = [
+        (start, end, text[first:last])
+        for text in (one, other)
+        for tag, start, end, first, last in SequenceMatcher(None, old, text, autojunk=False).get_opcodes()
+        if tag != "equal"
+    ]
+    found, done = [], 0
+    for start, end, text in sorted(changes, key=lambda change: change[:2]):
+        if start < done:
+            return None
+        found += [old[done:start], text]
+        done = end
+    return "".join([*found, old[done:]])
+
+
+def _diff_of(names: tuple[str, str], old: Mapping[int, str], edits: Sequence[_Edit]) -> str:
+    """A diff of the lines that are known of a file; between stretches of them lines are left out."""
+    stretches: list[list[int]] = []
+    for number in sorted(old):
+        if stretches and stretches[-1][-1] == number - 1:
+            stretches[-1].append(number)
+        else:
+            stretches.append([number])
+    found, shift = [f"--- {names[0]}\n+++ {names[1]}\n"], 0
+    for numbers in stretches or [[]]:
+        first, end = (numbers[0], numbers[-1] + 1) if numbers else (0, 0)
+        here = [one for one in edits if first <= one.first and one.last <= end]
+        body: list[str] = []
+        at = first
+        for one in here:
+            body += [f" {old[number]}" for number in range(at, one.first)]
+            body += [f"-{old[number]}" for number in range(one.first, one.last)]
+            body += [f"+{line}" for line in one.lines]
+            at = one.last
+        body += [f" {old[number]}" for number in range(at, end)]
+        count = len(numbers) + sum(len(one.lines) - (one.last - one.first) for one in here)
+        starts = first + bool(numbers), first + shift + bool(count)
+        found.append(f"@@ -{starts[0]}{_size(len(numbers))} +{starts[1]}{_size(count)} @@\n")
+        found += [line if line.endswith("\n") else f"{line}\n" for line in body]
+        shift += count - len(numbers)
+    return "".join(found)
+
+
+def _size(count: int) -> str:
+    return "" if count == 1 else f",{count}"

@@ -106,6 +106,30 @@ step = jax.jit(update, out_shardings=on(P()))
 arguments = array((2048, 2048), P(), jnp.bfloat16), array((65536, 2048), P(("data", "model")), jnp.bfloat16)
 """
 )
+_SCALED = (
+    _HEAD
+    + """\
+def loss(w, x, scale):
+    h = jnp.tanh(x @ w)
+    return (jnp.tanh(h @ w).mean(-1) * scale).mean()
+
+
+def micro(x):
+    return x.reshape(16384, 4, *x.shape[1:]).swapaxes(0, 1)
+
+
+def update(w, x, scale):
+    def body(total, part):
+        return total + jax.grad(loss)(w, *part), None
+
+    return jax.lax.scan(body, jnp.zeros_like(w), (micro(x), micro(scale)))[0]
+
+
+rows = P(("data", "model"))
+step = jax.jit(update, out_shardings=on(P()))
+arguments = array((2048, 2048), P(), jnp.bfloat16), array((65536, 2048), rows, jnp.bfloat16), array((65536,), rows)
+"""
+)
 _DECODE = (
     _HEAD
     + """\
@@ -252,7 +276,28 @@ CASES = {
     ),
     "a state that is whole": Case(
         _STATE, (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
-        ("other output",), "mean",
+        ("whole state",), "mean",
+    ),
+    "a weight that is whole": Case(
+        _LAYERS, (('"down": P("model", None)}', '"down": P()}'),), ("whole state",), "`layers[*]['down']` is P()"
+    ),
+    "a state that is whole, in and out": Case(
+        _STATE.replace('donate_argnames=("params", "mean"))', 'out_shardings=(*given, None), donate_argnames=("params", "mean"))')
+        .replace("step = jax.jit", "given = [{name: on(spec) for name, spec in one.items()} for one in (specs, mean_specs)]\nstep = jax.jit"),
+        (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
+        ("whole state",), "mean",
+    ),
+    "micro-batches of stretches of rows": Case(
+        _SCALED, (("x.reshape(16384, 4, *x.shape[1:]).swapaxes(0, 1)", "x.reshape(4, 16384, *x.shape[1:])"),),
+        ("lost axis",), "every 4th row",
+    ),
+    "outputs that are whole": Case(
+        _STATE.replace('step = jax.jit(update, donate_argnames=("params", "mean"))',
+                       "given = {name: on(spec) for name, spec in specs.items()}\n"
+                       'step = jax.jit(\n    update,\n    in_shardings=(given, given, on(P("data"))),\n'
+                       '    out_shardings=(given, given, None),\n    donate_argnames=("params", "mean"),\n)'),
+        (("out_shardings=(given, given, None)", "out_shardings=(on(P()), on(P()), None)"),),
+        ("other output",), "out_shardings",
     ),
     "a batch that is whole": Case(
         _LAYERS, (('(8192, 2048), P("data"))', "(8192, 2048), P())"), ('    y = constrain(y, P("data"))\n', "")),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.checkup.code import _patch
+from pyshardy.checkup.code import _patch, _strided_patch
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call
 from pyshardy.checkup.specs import SpecChange, line_patch, spec_patch
@@ -255,3 +255,78 @@ def test_outputs_get_shardings_on_the_mesh_of_the_file(file: Path) -> None:
     diff = returned_patch(jit_call([str(file)], "f"), {"result": (("x",),)})
     assert added(diff) == [f"step = jax.jit(f, out_shardings={made})"]
     assert returned_patch(None, {"result": (("x",),)}) == ""
+
+
+def test_outputs_get_what_the_arguments_that_they_replace_are_given(file: Path) -> None:
+    """Where all of an argument is replaced as it is given; else the axes are written out."""
+    jitted = "step = jit(f, in_shardings=(specs, rows), out_shardings=P())"
+    file.write_text(
+        f"from jax.sharding import PartitionSpec as P\ndef f(params, x): return params, x\nparams = {{}}\n{jitted}\n"
+    )
+    call = jit_call([str(file)], "f")
+    outputs: dict[str, Dims | None] = {"result[0]['a']": (("x",),), "result[0]['b']": (), "result[1]": None}
+    replaced = {"result[0]['a']": "params['a']", "result[0]['b']": "params['b']"}
+    start = "step = jit(f, in_shardings=(specs, rows), out_shardings="
+    diff = returned_patch(call, outputs, replaced, [str(file)], [*replaced])
+    assert added(diff) == [f"{start}(specs, None))"]
+    diff = returned_patch(call, outputs, replaced, [str(file)], ["result[0]['a']"])
+    assert added(diff) == [f"{start}({{'a': P('x'), 'b': P()}}, None))"]
+
+
+def test_axes_that_a_function_hands_on_are_changed(file: Path) -> None:
+    """They are arguments of a function that makes a spec of them; one that constrains makes no spec of an input."""
+    file.write_text(
+        "def array(shape, *spec, dtype=f32): return S(shape, dtype, sharding=on(P(*spec)))\n"
+        "def put(x, *spec):\n    return jax.lax.with_sharding_constraint(x, P(*spec))\n"
+        'x = put(x, "model")\n'
+        'w = {"up": array((8, 8), "model", dtype=bf16), "scale": array((8,))}\n'
+    )
+    up, scale = (
+        SpecChange("w['up']", (("model",), ()), (("data",), ("model",))),
+        SpecChange("w['scale']", ((),), (("data",),)),
+    )
+    assert added(spec_patch([str(file)], [up])) == [
+        "w = {\"up\": array((8, 8), 'data', 'model', dtype=bf16), \"scale\": array((8,))}"
+    ]
+    assert added(spec_patch([str(file)], [scale])) == [
+        'w = {"up": array((8, 8), "model", dtype=bf16), "scale": array((8,), \'data\')}'
+    ]
+    assert spec_patch([str(file)], [SpecChange("x", (("model",),), (("data",),))]) == ""
+
+
+def test_axes_that_a_function_hands_to_flax_are_changed(file: Path) -> None:
+    file.write_text(
+        "def linear(size, axes, rngs):\n    return nnx.Linear(size, kernel_init=nnx.with_partitioning(init, axes))\n"
+        'self.up = linear(8, ("model", None), rngs)\n'
+    )
+    change = SpecChange("model.up.kernel.value", (("model",), ()), ((), ("model",)))
+    assert added(spec_patch([str(file)], [change])) == ["self.up = linear(8, (None, 'model'), rngs)"]
+    assert spec_patch([str(file)], [change._replace(name="model.up.bias.value")]) == ""
+
+
+def test_a_layout_map_gets_an_entry(file: Path) -> None:
+    """Keras shards the optimizer state of a variable as the variable, so that needs none."""
+    file.write_text(
+        'layout = keras.distribution.LayoutMap(mesh)\nlayout["net_.*/up/kernel"] = (None, "model")\nfit()\n'
+    )
+    down = [SpecChange(f"model['net_{layer}/down/kernel']", ((), ()), (("model",), ())) for layer in (0, 1)]
+    state = SpecChange("optimizer['adam/net_0_down_kernel_momentum']", ((), ()), (("model",), ()))
+    diff = spec_patch([str(file)], [*down, state])
+    assert added(diff) == ["layout['net_.*/down/kernel'] = ('model', None)"]
+    assert spec_patch([str(file)], [down[0], down[1]._replace(new=((), ("model",)))]) == ""
+    assert spec_patch([str(file)], [SpecChange("x", ((),), (("model",),))]) == ""
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("    return x.reshape(4, -1, *x.shape[1:])", "    return x.reshape(-1, 4, *x.shape[1:]).swapaxes(0, 1)"),
+        ("    return x.reshape((4, size, 2))", "    return x.reshape((size, 4, 2)).swapaxes(0, 1)"),
+        ("    return x.reshape(shape)", None),
+        ("    return x.reshape(*shape, 2)", None),
+        ("    return x.reshape(4, 2) + y.reshape(4, 2)", None),
+    ],
+)
+def test_micro_batches_get_every_nth_row(file: Path, before: str, after: str | None) -> None:
+    file.write_text(f"def f(x):\n{before}\n")
+    assert added(_strided_patch((str(file), 2, 0))) == ([] if after is None else [after])

@@ -1,0 +1,120 @@
+"""Weights with the optimizer state that belongs to them, among the inputs that a step returns anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from math import prod
+from typing import NamedTuple
+
+from pyshardy.core.alike import common, general
+from pyshardy.core.axes import Dims
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.functions import is_donated, main_function
+from pyshardy.ir.module import Module
+from pyshardy.searching.autopartition.ties import ties_of
+
+_KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
+_HEADS = 2
+"""The most keys of a weight's name that its optimizer state does not share, as in `state.params['w']`."""
+
+
+class Family(NamedTuple):
+    """A weight of all layers with its optimizer state, or a cache.
+
+    Attributes:
+        name: The name of the weight.
+        members: All inputs, the weights first.
+        dims: The axes of those that are split most.
+        bytes: What a device holds of all.
+    """
+
+    name: str
+    members: tuple[InterfaceTensor, ...]
+    dims: Dims
+    bytes: float
+
+    @property
+    def weights(self) -> tuple[InterfaceTensor, ...]:
+        """The weight of each layer."""
+        return tuple(one for one in self.members if general(one.name) == general(self.members[0].name))
+
+    @property
+    def own(self) -> Dims:
+        """The axes of the weight."""
+        sharding = self.members[0].sharding
+        return () if sharding is None else dims_of(sharding)
+
+
+def ties_in(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
+    """By the position of an input that of the output that replaces it in the next step.
+
+    Args:
+        module: The program.
+        inputs: Its inputs.
+        outputs: Its outputs.
+    """
+    main = main_function(module.root)
+    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)]
+    return ties_of(inputs, outputs, donated)
+
+
+def families(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
+    """The inputs that a step returns anew, by the weight that they belong to.
+
+    Args:
+        module: The program.
+        sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
+    """
+    given = input_tensors(module.root)
+    ties = ties_in(module, given, output_tensors(module.root))
+    inputs = [one for place, one in enumerate(given) if place in ties and one.shape and one.sharding is not None]
+    inputs = [one for one in inputs if all(axis in sizes for axis in axes_of(one))]
+    found: dict[tuple[str, tuple[int, ...]], list[InterfaceTensor]] = {}
+    for one in sorted(inputs, key=lambda one: len(_KEYS.findall(one.name))):
+        name = general(one.name)
+        own = (key for key in found if key[1] == one.shape and _belongs(name, key[0]))
+        found.setdefault(next(own, (name, one.shape)), []).append(one)
+    for (name, _), members in found.items():
+        dims = max((dims_of(one.sharding) for one in members if one.sharding), key=lambda one: _shards(one, sizes))
+        held = sum(known_bytes(one.shape, one.element) / prod(sizes[axis] for axis in axes_of(one)) for one in members)
+        weights = [one for one in members if general(one.name) == name]
+        members = [*weights, *(one for one in members if one not in weights)]
+        yield Family(common(one.name for one in weights), tuple(members), dims, held)
+
+
+def dims_of(sharding: TensorSharding) -> Dims:
+    """The names of the axes of each dimension."""
+    return tuple(tuple(axis.name for axis in axes) for axes in sharding.dim_axes)
+
+
+def axes_of(one: InterfaceTensor) -> list[str]:
+    """The axes of an input."""
+    return [] if one.sharding is None else [axis for axes in dims_of(one.sharding) for axis in axes]
+
+
+def _shards(dims: Dims, sizes: Mapping[str, int]) -> int:
+    return prod(sizes[axis] for axes in dims for axis in axes)
+
+
+def _belongs(name: str, weight: str) -> bool:
+    """Whether a name ends as that of a weight, without the weight's first keys.
+
+    >>> _belongs("state[0].mu['up']", "params['up']"), _belongs("params['down']", "params['up']")
+    (True, False)
+    >>> _belongs("optimizer['adam/block_*_up_kernel_momentum']", "model['block_*/up/kernel']")
+    True
+    """
+    path = _last_key(weight)
+    if "/" in path and f"{path.replace('/', '_')}_" in _last_key(name):  # as keras names its variables
+        return True
+    one, other = (_KEYS.findall(text)[::-1] for text in (name, weight))
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
+    return shared >= max(1, len(other) - _HEADS)
+
+
+def _last_key(name: str) -> str:
+    return str(_KEYS.findall(name)[-1]).strip("[']")

@@ -1,0 +1,87 @@
+"""Cures for weights, their optimizer state and caches that are whole along an axis that splits others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import Family, axes_of, dims_of, families
+from pyshardy.checkup.ports import annotated, annotation_cure, annotation_patch
+from pyshardy.core.axes import Dims
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.spec import format_spec
+from pyshardy.frontend.interface import input_tensors
+from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import sharding_of
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.results.hints.edits import AnnotationEdit, spec_text
+from pyshardy.searching.autopartition.space import are_equal_shards
+
+_MOST_FAMILIES, _MOST_WAYS = 4, 2
+"""The number of weights that are tried, with all layers as one, and of the dimensions for each axis."""
+
+
+def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The largest weights and caches that are whole along an axis that splits others, split along it.
+
+    An axis that splits no weight is one of the batch alone, by design.
+
+    Args:
+        module: The program.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    sizes = {axis: size for axis, size in mesh.axes if size > 1}
+    found = sorted(families(module, sizes), key=lambda one: -one.bytes)
+    inputs = input_tensors(module.root)
+    yield from _like_weights(module, found, mesh_name)
+    for family in found[:_MOST_FAMILIES]:
+        others = {axis for one in found if one is not family for axes in one.dims for axis in axes}
+        used = {axis for axes in family.dims for axis in axes}
+        for axis in [axis for axis in sizes if axis in others - used]:
+            for way in _split(family, axis, sizes):
+                edit = AnnotationEdit(True, tuple(one.index for one in family.weights), sharding_of(way, mesh_name))
+                given = spec_text(family.members[0])
+                yield replace(
+                    annotation_cure(module, edit, inputs, "", None, family.members[len(family.weights) :]),
+                    kind=FindingKind.STATE,
+                    what=f'`{family.name}` is {given}, so every device along "{axis}" holds all of it',
+                    why=f'"{axis}" splits other weights',
+                )
+
+
+def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> Iterator[Cure]:
+    """All optimizer state that is split less than its weight, as that weight."""
+    pairs = [
+        (one, sharding_of(family.own, mesh_name))
+        for family in found
+        for one in family.members
+        if set(axes_of(one)) < set(axes_of(family.weights[0]))
+    ]
+    if not pairs:
+        return
+    first, sharding = pairs[0]
+    wanted = format_spec(dims_of(sharding))
+    weight = next(family.name for family in found if first in family.members)
+    more = f", and {len(pairs) - 1} more alike" if len(pairs) > 1 else ""
+    yield Cure(
+        FindingKind.STATE,
+        f"`{first.name}` is {spec_text(first)}, and `{weight}`, which it belongs to, is {wanted}{more}",
+        "what a device holds of it is larger than what it holds of the weight",
+        None,
+        f"annotate `{first.name}` as {wanted}{more}",
+        partial(annotated, pairs=pairs),
+        partial(annotation_patch, module, pairs),
+        "optimizer state",
+    )
+
+
+def _split(family: Family, axis: str, sizes: dict[str, int]) -> list[Dims]:
+    """The axes of a family with one more, at each dimension that it divides."""
+    shape = family.members[0].shape
+    ways = [
+        tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(family.dims)) for dim in range(len(shape))
+    ]
+    return [way for way in ways if are_equal_shards(shape, way, sizes)][:_MOST_WAYS]
