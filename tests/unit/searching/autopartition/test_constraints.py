@@ -67,6 +67,25 @@ def test_it_ends_by_candidates_and_by_time() -> None:
     assert search(lambda constrained: 1.0, until=time.monotonic() - 1).tries == 1
 
 
+def test_it_ends_where_nothing_gains_any_more() -> None:
+    """Of hundreds of decisions only the first ones are tried; after a gain it tries for longer."""
+    sites = [ConstrainableValue(number, (4 + number, 4), "f32", 64.0, WHOLE) for number in range(100)]
+
+    def tries(gain: float) -> int:
+        found = ConstraintSearch(
+            AXES,
+            lambda constrained: Quick(2.0 - gain if constrained.get(2) == (("x",), ()) else 2.0, 1.0),
+            lambda quick: (quick.seconds, quick.bytes),
+            math.inf,
+            1000,
+        )
+        found.run(sites)
+        return found.tries
+
+    assert 40 <= tries(0.0) <= 42
+    assert 64 <= tries(1.0) <= 80
+
+
 def test_axes_go_where_they_divide() -> None:
     assert all(len(dims[1]) == 0 for dims in changes((4, 3), WHOLE, dict(AXES)))
     assert (("x", "y"), ()) in list(changes((4, 3), ALONG_X, dict(AXES)))

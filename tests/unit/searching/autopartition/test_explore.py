@@ -8,7 +8,8 @@ from jax.sharding import PartitionSpec as JaxSpec
 
 import pyshardy
 from pyshardy.errors import UsageError
-from pyshardy.searching.autopartition.explore import Explorer, Limits
+from pyshardy.searching.autopartition import explore
+from pyshardy.searching.autopartition.explore import Explorer, Limits, QuickEstimates
 from pyshardy.searching.autopartition.moves import all_moves, batch_class, put, store, take
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import (
@@ -21,6 +22,7 @@ from pyshardy.searching.autopartition.registry import (
     task_of,
 )
 from pyshardy.searching.autopartition.roles import megatron
+from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.autopartition.tactics import tactics
 
 from .problems import layered, problem_from, space_from
@@ -92,6 +94,40 @@ def test_steps_that_seem_bad_are_not_taken() -> None:
     slow = {step: Quick(1e9, 0.0) for step in steps} | {found.space.empty: Quick(1.0, 0.0)}
     assert checker._promising(found.space.empty, slow) == []
     assert set(checker._promising(found.space.empty, {})) == set(steps) - {found.space.empty}
+
+
+def test_quick_estimates_are_made_once_and_up_to_a_number() -> None:
+    asked = []
+
+    def price(assignment: Assignment) -> Quick:
+        asked.append(assignment)
+        return Quick(float(len(asked)), 1.0)
+
+    one, other, third, known = (((("x",),) * number,) for number in range(1, 5))
+    found = QuickEstimates(price, 2, {known: Quick(9.0, 1.0)})
+    assert [found.get(step) for step in (known, one, one, other, third)] == [
+        Quick(9.0, 1.0), Quick(1.0, 1.0), Quick(1.0, 1.0), Quick(2.0, 1.0), None
+    ]  # fmt: skip
+    assert asked == [one, other] and len(found) == 3
+
+
+def test_only_the_most_promising_neighbours_are_priced_carefully(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explore, "_PATIENCE", 8)
+    found = task()
+    start = found.space.empty
+    steps = [step for step in dict.fromkeys(all_moves(found.space, start)) if step != start]
+    assert len(steps) > 8
+    quick = {step: Quick(1.0 + place / 1e4, 1.0) for place, step in enumerate(steps)} | {start: Quick(1.0, 1.0)}
+    asked: list[Assignment] = []
+
+    def careful(assignment: Assignment) -> Quick:
+        asked.append(assignment)
+        return Quick(2.0, 1.0)
+
+    checker = Explorer(found.space, Limits(time.monotonic() + 60, 400, 0), None, careful)
+    checker.evaluate(start)
+    checker.climb(quick)
+    assert asked == [start, *steps[:8]]
 
 
 def test_candidates_end_a_search() -> None:
