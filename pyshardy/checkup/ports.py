@@ -248,9 +248,11 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     why = "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved"
     as_inputs = [("res_attrs", other, one.sharding.closed()) for one, other in pairs if one.sharding]
     as_outputs = [("arg_attrs", one, other.sharding.closed()) for one, other in pairs if other.sharding]
+    call = jit_call(user_files(module.root), _function(module))
+    jit = _JIT if call is None else call.name
     ways: list[tuple[str, list[tuple[str, InterfaceTensor, TensorSharding]], Callable[[], str]]] = [
         (
-            f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
+            f"{jit}(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
             as_inputs,
             partial(_returned_patch, module, {edited.index: sharding for _, edited, sharding in as_inputs}),
         )
