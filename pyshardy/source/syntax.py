@@ -43,7 +43,7 @@ def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def constrainers(tree: ast.Module) -> set[str]:
-    """What a file calls what constrains a value: `with_sharding_constraint`, other names for it, and its own helpers."""
+    """The names by which a file constrains: `with_sharding_constraint`, what stands for it, and its own helpers."""
     others = (
         name_of(target)
         for node in ast.walk(tree)
