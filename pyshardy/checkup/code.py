@@ -23,7 +23,7 @@ from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
-from pyshardy.source.syntax import CONSTRAIN, helpers_of, name_of, syntax_tree
+from pyshardy.source.syntax import constrainers, name_of, syntax_tree
 from pyshardy.transforms.code_changes import RESHAPE
 
 _MOST = 6
@@ -149,7 +149,7 @@ def _patch(place: SourcePlace) -> str:
     tree = syntax_tree(file)
     if tree is None:
         return ""
-    names = {CONSTRAIN, *(one.name for one in helpers_of(tree))}
+    names = constrainers(tree)
     calls = [
         node
         for node in ast.walk(tree)

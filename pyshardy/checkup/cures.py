@@ -20,7 +20,7 @@ LEAST_GAIN = 0.01
 """The share of time or memory from which on something is a finding."""
 _FREE_MEMORY = 0.5
 """What a share of a program's memory counts beside a share of its time, if nothing is lost by saving it."""
-_SAME = 0.005
+SAME = 0.005
 """The share of a step that counts as none, as far as estimates can tell."""
 _FROM_BYTES = 1 << 20
 """Memory below this does not count by itself."""
@@ -106,7 +106,7 @@ class Pricer:
         return Figures(found.step_seconds, found.peak_bytes)
 
 
-def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -> float:
+def gain(before: Figures, after: Figures, limit: float, is_free: bool = False, unsure: float = SAME) -> float:
     """How much better a program is: about the share of its time that it saves, plus memory; negative if it is worse.
 
     Memory counts as a share of what a device has, and of what the program needs where it does not fit.
@@ -117,6 +117,7 @@ def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -
         limit: The bytes of memory of a device.
         is_free: Whether the memory is held for nothing, as without donation. Then it counts although there is enough
             of it, unless the program without it takes longer.
+        unsure: The share of a step by which it may seem longer without being so.
 
     >>> gain(Figures(1.0, 100), Figures(0.9, 100), 200.0) > gain(Figures(1.0, 100), Figures(1.0, 90), 200.0) > 0
     True
@@ -124,7 +125,7 @@ def gain(before: Figures, after: Figures, limit: float, is_free: bool = False) -
     seconds = _shrunk(before.seconds, after.seconds)
     if before.bytes > limit:
         return seconds + _shrunk(before.bytes, after.bytes)
-    if is_free and seconds > -_SAME and before.bytes - after.bytes >= _FROM_BYTES:
+    if is_free and seconds > -unsure and before.bytes - after.bytes >= _FROM_BYTES:
         return seconds + _FREE_MEMORY * _shrunk(before.bytes, after.bytes)
     return seconds + (before.bytes - after.bytes) / limit
 

@@ -14,7 +14,7 @@ from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, wider_cures
-from pyshardy.checkup.cures import LEAST_GAIN, Cure, Pricer, gain
+from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
 from pyshardy.checkup.signs import signs
 from pyshardy.checkup.state import state_cures
@@ -40,6 +40,8 @@ _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
+_UNSURE = 0.03
+"""The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
 _FREE = (FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
 """What mends memory that is held for nothing."""
 _NEAR = 0.8
@@ -251,15 +253,15 @@ class _Checkup:
             except ShardyError:
                 continue
             figures = self.pricer.price(cured)
-            worth = None if figures is None else self._worth(cure, now, figures)
+            worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
                 found.setdefault(cure.key, []).append(_Tried(worth, cure, cured, figures))
         best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 
-    def _worth(self, cure: Cure, before: Figures, after: Figures) -> float | None:
+    def _worth(self, cure: Cure, before: Figures, after: Figures, unsure: float = SAME) -> float | None:
         """How much a cure is worth; None if it does not pay."""
-        worth = gain(before, after, self.limit, is_free=cure.kind in _FREE)
+        worth = gain(before, after, self.limit, cure.kind in _FREE, unsure)
         if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
             return LEAST_GAIN + max(worth, 0.0)
         return worth if worth >= LEAST_GAIN else None

@@ -24,6 +24,7 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
@@ -177,7 +178,9 @@ def annotation_cure(
 
 
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
-    """A program with other shardings of inputs, and of the annotated outputs that replace them.
+    """A program with other shardings of inputs, of the annotated outputs that replace them, and of their constraints.
+
+    Flax constrains a weight as it is annotated where a layer reads it.
 
     Args:
         module: The program.
@@ -186,7 +189,15 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
     replaced = _replacing(module, [one for one, _ in pairs])
     edits = [("arg_attrs", one, sharding) for one, sharding in pairs]
     edits += [("res_attrs", replaced[one.index], sharding) for one, sharding in pairs if one.index in replaced]
-    return store_annotations(module, edits)
+    found = store_annotations(module, edits)
+    args = main_function(found.root).region.blocks[0].args
+    with found.context:
+        for one, sharding in pairs:
+            for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
+                given: TensorSharding = user.attrs["sharding"]
+                if one.sharding is not None and dims_of(given) == dims_of(one.sharding):
+                    user.set_attr("sharding", sharding.closed())
+    return found
 
 
 def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
@@ -237,9 +248,11 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     why = "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved"
     as_inputs = [("res_attrs", other, one.sharding.closed()) for one, other in pairs if one.sharding]
     as_outputs = [("arg_attrs", one, other.sharding.closed()) for one, other in pairs if other.sharding]
+    call = jit_call(user_files(module.root), _function(module))
+    jit = _JIT if call is None else call.name
     ways: list[tuple[str, list[tuple[str, InterfaceTensor, TensorSharding]], Callable[[], str]]] = [
         (
-            f"jax.jit(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
+            f"{jit}(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
             as_inputs,
             partial(_returned_patch, module, {edited.index: sharding for _, edited, sharding in as_inputs}),
         )

@@ -15,6 +15,7 @@ from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.source_values import is_differentiated
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.hints.edits import AnnotationEdit, spec_text
 from pyshardy.searching.autopartition.space import are_equal_shards
@@ -26,7 +27,7 @@ _MOST_FAMILIES, _MOST_WAYS = 4, 2
 def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     """The largest weights and caches that are whole along an axis that splits others, split along it.
 
-    An axis that splits no weight is one of the batch alone, by design.
+    In training, an axis that splits no weight is one of the batch alone, by design.
 
     Args:
         module: The program.
@@ -36,9 +37,10 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
     found = sorted(families(module, sizes), key=lambda one: -one.bytes)
     inputs = input_tensors(module.root)
+    served = set() if is_differentiated(module.root) else {axis for one in inputs for axis in axes_of(one)}
     yield from _like_weights(module, found, mesh_name)
     for family in found[:_MOST_FAMILIES]:
-        others = {axis for one in found if one is not family for axes in one.dims for axis in axes}
+        others = {axis for one in found if one is not family for axes in one.dims for axis in axes} | served
         used = {axis for axes in family.dims for axis in axes}
         for axis in [axis for axis in sizes if axis in others - used]:
             for way in _split(family, axis, sizes):
@@ -48,7 +50,7 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
                     annotation_cure(module, edit, inputs, "", None, family.members[len(family.weights) :]),
                     kind=FindingKind.STATE,
                     what=f'`{family.name}` is {given}, so every device along "{axis}" holds all of it',
-                    why=f'"{axis}" splits other weights',
+                    why=f'"{axis}" splits other inputs',
                 )
 
 

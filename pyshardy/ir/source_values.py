@@ -27,6 +27,7 @@ _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
 _MOST_SUMS: Final = 4
 """The most nested sums whose operands are searched."""
+_BACKWARDS: Final = "transpose("
 _VMAP: Final = "vmap("
 _STORES: Final = "dynamic_update_index_in_dim"
 """The function that a scan calls to keep a value of every round."""
@@ -102,6 +103,11 @@ def source_values(root: Op) -> list[SourceValue]:
         root: The module as `load` reads it; only locations with ranges of columns name expressions.
     """
     return list(_Finder(ops_in(root)).found())
+
+
+def is_differentiated(root: Op) -> bool:
+    """Whether a module computes gradients, as far as its locations say."""
+    return any(_BACKWARDS in str(op.location) for op in ops_in(root))
 
 
 def _is_inside(op: Op, main: Op) -> bool:
@@ -264,7 +270,7 @@ def _place(location: Any) -> _Place:
         if call.end_column is not None and not is_library(call.file)
     ]
     frames = frames[_start([span for span, _ in frames]) :]
-    role = _FORWARD if "transpose(" not in scope else _AGAIN if "rematted_computation" in scope else _BACKWARD
+    role = _FORWARD if _BACKWARDS not in scope else _AGAIN if "rematted_computation" in scope else _BACKWARD
     function = frames[0][1] if frames else ""
     return _Place(role, tuple(span for span, _ in frames), function, "jvp(" in scope, _STORES in scope, _VMAP in scope)
 

@@ -166,8 +166,11 @@ def merged(patches: Sequence[str]) -> str:
      y
     +z
     """
+    given = [text for text in patches if text]
+    if len(given) < 2:
+        return "".join(given)
     files: dict[tuple[str, str], tuple[dict[int, str], list[_Edit]]] = {}
-    for text in filter(None, patches):
+    for text in given:
         for names, lines, edits in _parsed_patch(text):
             known, others = files.setdefault(names, ({}, []))
             known |= lines

@@ -42,6 +42,17 @@ def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
                 yield node
 
 
+def constrainers(tree: ast.Module) -> set[str]:
+    """The names by which a file constrains: `with_sharding_constraint`, what stands for it, and its own helpers."""
+    others = (
+        name_of(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and name_of(node.value) == CONSTRAIN
+        for target in node.targets
+    )
+    return {CONSTRAIN, *filter(None, others), *(one.name for one in helpers_of(tree))}
+
+
 def is_in_helper(place: SourcePlace) -> bool:
     """Whether a line is in a function that returns what it constrains.
 

@@ -330,3 +330,10 @@ def test_a_layout_map_gets_an_entry(file: Path) -> None:
 def test_micro_batches_get_every_nth_row(file: Path, before: str, after: str | None) -> None:
     file.write_text(f"def f(x):\n{before}\n")
     assert added(_strided_patch((str(file), 2, 0))) == ([] if after is None else [after])
+
+
+def test_a_constraint_by_another_name_is_left_out(file: Path) -> None:
+    file.write_text("put = jax.lax.with_sharding_constraint\ndef f(x):\n    y = put(x, P())\n    return y\n")
+    assert added(_patch((str(file), 3, 0))) == ["    y = x"]
+    file.write_text("put = jax.device_put\ndef f(x):\n    y = put(x, P())\n    return y\n")
+    assert _patch((str(file), 3, 0)) == ""
