@@ -23,10 +23,6 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_devices import checked_devices
 
 
-class SubAxisError(InvalidShardingError):
-    """A sub-axis, which a `PartitionSpec` cannot name."""
-
-
 class SubAxes(Enum):
     """What to do with sub-axes, which `PartitionSpec` cannot name."""
 
@@ -221,7 +217,7 @@ def partition_spec(sharding: TensorSharding | None, rank: int) -> PartitionSpec:
     for dim in sharding.dims:
         for axis in dim.axes:
             if not axis.is_full:
-                raise SubAxisError(
+                raise InvalidShardingError(
                     "converting the sharding", got=f"the sub-axis {axis}", needed="whole axes, as PartitionSpec has"
                 )
         names = tuple(axis.name for axis in dim.axes)

@@ -14,7 +14,7 @@ from pyshardy.errors import InvalidShardingError, UnsupportedVersionError
 from pyshardy.frontend.from_jax import JaxSignature
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.frontend.jax_leaves import is_static
-from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes, SubAxisError
+from pyshardy.frontend.jax_shardings import ABSTRACT, Devices, NamedShardings, SubAxes
 
 Convert = Callable[[InterfaceTensor, int | None], Any]
 
@@ -47,8 +47,9 @@ def converter(
     def advising(tensor: InterfaceTensor, rank: int | None) -> Any:
         try:
             return convert(tensor, rank)
-        except SubAxisError as error:
-            if SubAxes(sub_axes) is not SubAxes.REFUSE:
+        except InvalidShardingError as error:
+            axes = () if tensor.sharding is None else tensor.sharding.all_axes()
+            if SubAxes(sub_axes) is not SubAxes.REFUSE or all(axis.is_full for axis in axes):
                 raise
             hint = 'input_shardings or output_shardings with sub_axes="split" or "gather"'
             raise InvalidShardingError(error.doing, got=error.got, needed=error.needed, hint=hint) from error
