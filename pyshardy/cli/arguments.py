@@ -287,8 +287,8 @@ def _add_table_options(parser: argparse.ArgumentParser) -> None:
 def _add_propagation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("propagation")
     group.add_argument("--strategy", choices=("basic", "aggressive", "basic-then-aggressive"), default="aggressive")
-    text = "propagate through the program as XLA rewrites it, as jax.jit does (default), or the module unchanged"
-    group.add_argument("--view", choices=("xla", "stablehlo"), default="xla", help=text)
+    text = "propagate through the program as XLA rewrites it (default), as XLA for TPUs does, or the module unchanged"
+    group.add_argument("--view", choices=("xla", "tpu", "stablehlo"), default="xla", help=text)
     text = (
         "ask a compiler, like tpu:v5e:2x4, cuda:h100 or cpu: shardings and collectives as it has them; tpu or cuda "
         "alone stands for the chip that prices are for, or v5e and h100 (default: that of the platform that the "

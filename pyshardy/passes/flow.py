@@ -39,7 +39,12 @@ _XLA_VIEW = (
     "pyshardy-drop-op-shardings", "pyshardy-legalize-chlo", "pyshardy-simplify", "pyshardy-sink-constants",
     "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
 )  # fmt: skip
-_VIEWS = {View.XLA: _XLA_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
+_TPU_VIEW = tuple(
+    step
+    for name in _XLA_VIEW
+    for step in (("pyshardy-compare-places", name) if name == "pyshardy-simplify" else (name,))
+)
+_VIEWS = {View.XLA: _XLA_VIEW, View.TPU: _TPU_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
 _CONSTRAINTS = "sdy-apply-sharding-constraints"
 _GROUPS = "sdy-sharding-group-import"
 _BEFORE_CONSTRAINTS = ("sdy-flatten-call-graph", "symbol-dce", "sdy-add-func-data-flow-edges")
@@ -65,7 +70,7 @@ class Stage(Record):
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
     """The options with the view for a module. On a module that was HLO, XLA only has to inline calls."""
-    if options.view is not View.XLA or FROM_HLO not in root.attrs:
+    if options.view not in (View.XLA, View.TPU) or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 

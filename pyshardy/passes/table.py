@@ -25,6 +25,7 @@ PASSES: dict[str, str] = {
     "pyshardy-import-result-sharding": "xla.import_result_sharding:ImportResultSharding",
     "pyshardy-drop-op-shardings": "xla.drop_op_shardings:DropOpShardings",
     "pyshardy-legalize-chlo": "xla.legalize_chlo:LegalizeChlo",
+    "pyshardy-compare-places": "xla.compare_places:ComparePlaces",
     "pyshardy-simplify": "xla.simplify:Simplify",
     "pyshardy-sink-constants": "xla.sink_constants:SinkConstants",
     "pyshardy-expand": "xla.expand:Expand",

@@ -35,6 +35,8 @@ class View(Enum):
 
     XLA = "xla"
     """As XLA passes it to Shardy: the result of `jax.jit`."""
+    TPU = "tpu"
+    """As XLA for TPUs passes it to Shardy: a scatter with one update per row is a comparison there."""
     HLO = "hlo"
     """As XLA passes it to Shardy after its own rewrites, as in HLO programs: calls are inlined."""
     STABLEHLO = "stablehlo"

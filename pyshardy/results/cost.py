@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.compilers import assumed
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.launches import Launches, launches_of
@@ -20,13 +21,22 @@ from pyshardy.errors import UsageError
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.cost_program import cost_program
 from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.passes.xla.compare_places import compared_scatters
+from pyshardy.propagation.options import View
 from pyshardy.report.cost import cost_tables
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.report.trace import chrome_trace
-from pyshardy.results.partition import Partition
+from pyshardy.results.partition import Partition, finish_partition
+from pyshardy.results.sharded_program import shard
 
 if TYPE_CHECKING:
     from pyshardy.report.page.render import PageFormat
+
+
+_ON_TPUS = (
+    "priced as XLA for TPUs propagates it, where a scatter with one update per row, as in the gradient of a "
+    'cross-entropy, is a comparison: propagate(..., view="tpu") shows the shardings'
+)
 
 
 @dataclass(frozen=True)
@@ -169,12 +179,32 @@ def cost_of(
         UsageError: A network is unknown, or the mesh does not fit.
     """
     with pause_gc():
+        given, part = part, _as_on_tpus(part, hardware or find_hardware(chip_of(part)))
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
         launches = launches_of(described, topology, collectives)
         found = estimate(launches, is_compilers=part.answer is not None)
+        if part is not given:
+            found = replace(found, notes=(*found.notes, _ON_TPUS))
         return Cost(found, part, part.warnings, part.speaker, launches)
+
+
+def view_for(hardware: Hardware) -> View:
+    """The form in which the compiler of a chip passes a program to Shardy, as far as it is known."""
+    return View.TPU if assumed(hardware).compares_places else View.XLA
+
+
+def _as_on_tpus(part: Partition, hardware: Hardware) -> Partition:
+    """The same program as XLA for TPUs would propagate it, if the chip is one of them and that makes a difference."""
+    options = part.propagate_options
+    if options.compiler or options.view is not View.XLA or view_for(hardware) is not View.TPU:
+        return part
+    with part.before.context:
+        if next(compared_scatters(part.before.root), None) is None:
+            return part
+    sharded, root = shard(part.before, replace(options, view=View.TPU, dump_directory=""))
+    return finish_partition(sharded, replace(part.options, dump_directory=""), root)
 
 
 def chip_of(result: Partition) -> str:

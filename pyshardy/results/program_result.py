@@ -113,7 +113,7 @@ class ProgramResult(ABC):
     def stand_in(self) -> str:
         """Whose shardings these are, where XLA for CPUs stands in for the compiler of the program's platform."""
         options = self.propagate_options
-        return "" if options.compiler or options.view is not View.XLA else stand_in_of(self.before)
+        return "" if options.compiler or options.view not in (View.XLA, View.TPU) else stand_in_of(self.before)
 
     @property
     def speaker(self) -> str:

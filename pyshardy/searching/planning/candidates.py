@@ -29,6 +29,7 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.passes.flow import partition_ending
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
+from pyshardy.results.cost import view_for
 from pyshardy.results.partitioning import partition_in_place
 from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.searching.program.search_program import short_program
@@ -99,7 +100,8 @@ class LayeredCandidates:
             kind: {place: at for at, place in enumerate(places)}
             for kind, places in (("arg_attrs", short.inputs), ("res_attrs", short.outputs))
         }
-        self._imported = import_program(module.with_root(short.root), PropagateOptions())
+        view = view_for(topology.hardware)
+        self._imported = import_program(module.with_root(short.root), PropagateOptions(view=view))
         self._ending = partition_ending(self._imported.applied, PartitionOptions())
         self._kinds = SharedKinds()
 

@@ -29,6 +29,7 @@ from pyshardy.passes.flow import for_module, sharding_stages
 from pyshardy.passes.pipeline import run_on_root
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import NO_VALUE
+from pyshardy.results.cost import view_for
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
@@ -199,6 +200,6 @@ def problem_of(module: Module, topology: Topology, collectives: CollectiveModel,
     """
     with module.context, pause_gc():
         short, families = short_program(module.root)
-        stage = sharding_stages(for_module(PropagateOptions(), short.root))[0]
+        stage = sharding_stages(for_module(PropagateOptions(view=view_for(topology.hardware)), short.root))[0]
         context = run_on_root(module, short.root, stage.passes)
         return build_problem(module.root, short, families, context.specs, topology, collectives, objective)

@@ -1,0 +1,71 @@
+"""Which scatters XLA for TPUs replaces before Shardy propagates, and the shardings that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.sharding import PartitionSpec as P
+
+import pyshardy
+from pyshardy.compilers.ask import ask
+from pyshardy.compilers.plugins import is_installed
+from pyshardy.ir.op_lists import ops_named
+
+MESH = {"data": 2, "model": 4}
+ROWS, WORDS = 256, 1024
+
+
+def taken(axis: int, count: int) -> Callable[..., jax.Array]:
+    """The gradient of values that indices choose along an axis, so many per row."""
+
+    def chosen(x: jax.Array, at: jax.Array) -> jax.Array:
+        shape = list(x.shape)
+        shape[axis] = count
+        return jnp.sum(jnp.take_along_axis(x, at.reshape(shape), axis) ** 2)
+
+    return jax.grad(chosen)
+
+
+def indexed(x: jax.Array, at: jax.Array) -> jax.Array:
+    """The same by two indices."""
+    return jax.grad(lambda x: jnp.sum(x[jnp.arange(ROWS), at] ** 2))(x)
+
+
+def rows(x: jax.Array, at: jax.Array) -> jax.Array:
+    """The gradient of whole rows, as of embeddings."""
+    return jax.grad(lambda x: jnp.sum(x[at] ** 2))(x)
+
+
+def every(x: jax.Array, at: jax.Array) -> jax.Array:
+    """An update for each row, which lacks the dimension of one element."""
+    return jax.vmap(lambda row, at: row.at[at].add(1.0))(x, at)
+
+
+@pytest.mark.parametrize(
+    ("function", "indices", "is_replaced"),
+    [
+        (taken(1, 1), ROWS, True),
+        (taken(0, 1), WORDS, True),
+        (taken(1, 2), 2 * ROWS, False),
+        (indexed, ROWS, False),
+        (rows, ROWS, False),
+        (every, ROWS, False),
+    ],
+)
+def test_the_scatters_that_are_replaced(function: Callable[..., jax.Array], indices: int, is_replaced: bool) -> None:
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    arguments = jax.ShapeDtypeStruct((ROWS, WORDS), jnp.float32), jax.ShapeDtypeStruct((indices,), jnp.int32)
+    module = pyshardy.load(function, *arguments, mesh=MESH, in_shardings=(P("data", "model"), P()), platform="tpu")
+    answer = ask(module, "tpu:v5e:2x4")
+    assert ("stablehlo.scatter" not in answer.decided) is is_replaced
+    own, theirs = (
+        pyshardy.propagate(module, **keywords)
+        for keywords in ({"compiler": "none", "view": "tpu"}, {"compiler": "tpu:v5e:2x4"})
+    )
+    assert (next(iter(ops_named(own.module.root, ("stablehlo.scatter",))), None) is None) is is_replaced
+    if is_replaced:
+        assert own.out_specs == theirs.out_specs
