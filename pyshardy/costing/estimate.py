@@ -169,12 +169,13 @@ class Estimate:
         }
 
 
-def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
+def estimate(launches: Launches, is_compilers: bool = False, conflicts: bool = False) -> Estimate:
     """Estimate the cost of one run of a program.
 
     Args:
         launches: The kernels of the program.
         is_compilers: Whether a compiler partitioned it.
+        conflicts: Whether shardings are known to conflict; else its collectives tell.
     """
     program, topology, block, roofline = launches.program, launches.topology, launches.block, launches.roofline
     hardware = topology.hardware
@@ -209,7 +210,7 @@ def estimate(launches: Launches, is_compilers: bool = False) -> Estimate:
         memory=memory,
         donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
-        memory_error=known_error(hardware, is_compilers, is_conflicting(_sent(counted))),
+        memory_error=known_error(hardware, is_compilers, conflicts or is_conflicting(_sent(counted))),
         unknown_ops=tuple(sorted(totals.unknown.items())),
         custom_calls=_custom_calls(totals),
         assumption=_assumption(totals, topology, launches.model),

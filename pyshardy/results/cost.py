@@ -13,6 +13,7 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.compilers import assumed
 from pyshardy.costing.estimate import Estimate, estimate
 from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.known_errors import is_conflicting
 from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.places import By, PlaceCost, costs_by
 from pyshardy.costing.timeline import timeline
@@ -184,7 +185,8 @@ def cost_of(
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
         topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
         launches = launches_of(described, topology, collectives)
-        found = estimate(launches, is_compilers=part.answer is not None)
+        sent = [] if part is given else [(one.kind, one.sent_bytes_per_device) for one in given.traffic.kinds]
+        found = estimate(launches, is_compilers=part.answer is not None, conflicts=is_conflicting(sent))
         if part is not given:
             found = replace(found, notes=(*found.notes, _ON_TPUS))
         return Cost(found, part, part.warnings, part.speaker, launches)

@@ -18,7 +18,8 @@ import pyshardy
 from programs import PROGRAMS
 from pyshardy.compilers.ask import ask
 from pyshardy.core.mesh import Mesh
-from pyshardy.costing.known_errors import is_conflicting
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.known_errors import known_error
 from pyshardy.costing.traffic import KindTotal
 from pyshardy.report.confirmation import memory_peak
 from pyshardy.runtime.hlo import hlo_kinds
@@ -52,6 +53,7 @@ class Compared(NamedTuple):
         own_bytes: The estimate from pyshardy's partitioned program.
         other_bytes: The estimate from the compiler's partitioned program.
         compiled, own, other: The same of collectives.
+        conflicts: Whether the estimate from pyshardy's program says that shardings conflict.
     """
 
     compiled_bytes: int
@@ -60,6 +62,7 @@ class Compared(NamedTuple):
     compiled: Kinds
     own: Kinds
     other: Kinds
+    conflicts: bool = False
 
 
 def kinds_of(found: pyshardy.Cost) -> Kinds:
@@ -85,7 +88,8 @@ def compare(load: Callable[[str], Any], chip: Chip) -> Compared:
     )
     compiled = {total.kind: (total.count, total.sent_bytes_per_device) for total in totals}
     peak = memory_peak(answer.memory or {})
-    return Compared(peak, own.peak_bytes, other.peak_bytes, compiled, kinds_of(own), kinds_of(other))
+    conflicts = own.estimate.memory_error == known_error(find_hardware(chip.name), is_compilers=False, conflicts=True)
+    return Compared(peak, own.peak_bytes, other.peak_bytes, compiled, kinds_of(own), kinds_of(other), conflicts)
 
 
 def is_near(compiled: Kinds, estimated: Kinds, place: int) -> bool:
@@ -141,11 +145,6 @@ OWN, OTHER = "pyshardy's program", "the compiler's program"
 AGREE, CONFLICT = "all, shardings agree", "all, shardings conflict"
 
 
-def conflicts(row: Compared) -> bool:
-    """Whether shardings conflict in pyshardy's program."""
-    return is_conflicting((kind, sent) for kind, (_, sent) in row.own.items())
-
-
 def memory_table(found: Results) -> list[str]:
     lines = [
         "| chip | steps | estimated from | median error | within 15 % | nine of ten need, times the estimate |", "|---|---|---|---|---|---|",
@@ -154,7 +153,7 @@ def memory_table(found: Results) -> list[str]:
         groups = {name: list(sets[name].values()) for name in SETS[:2]}
         rows = groups["all"] = [row for rows in groups.values() for row in rows]
         sides = dict.fromkeys(groups, ((OWN, 1), (OTHER, 2)))
-        groups |= {CONFLICT: list(filter(conflicts, rows)), AGREE: [row for row in rows if not conflicts(row)]}
+        groups |= {CONFLICT: [row for row in rows if row.conflicts], AGREE: [row for row in rows if not row.conflicts]}
         for name, rows in groups.items():
             for what, place in sides.get(name, ((OWN, 1),)) if rows else ():
                 pairs = [(row[0], row[place]) for row in rows]

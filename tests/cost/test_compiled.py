@@ -36,13 +36,13 @@ def test_known_errors_are_those_of_the_page(chip: str, steps: str, what: str, kn
 
 
 def test_a_step_whose_shardings_conflict_is_too_close_to_call_where_it_was_far_off() -> None:
-    """Weights over both axes for v5e: the estimate is a fifth of what the compiler needs."""
+    """Weights over both axes for v5e: the estimate is a third of what the compiler needs."""
     (step,) = (one for one in STEPS if one.name == "decoder, unrolled, checkpoint, both")
     found = pyshardy.cost(pyshardy.propagate(step.load("tpu"), compiler="none"), "v5e").estimate
     assert found.memory_error == known_error(find_hardware("v5e"), is_compilers=False, conflicts=True)
     needed = 3_944_000_000  # as compiled
     low, high = found.memory_error.range(found.memory.bytes)
-    assert found.memory.bytes < 0.3 * needed and low < needed < 1.01 * high
+    assert found.memory.bytes < 0.5 * needed and low < needed < 1.01 * high
 
 
 def test_all_steps_are_on_the_page() -> None:

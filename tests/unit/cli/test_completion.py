@@ -54,7 +54,7 @@ def completed(script: str, line: str, folder: Path) -> list[str]:
             ],
         ),
         ("pyshardy pa", ["partition"]),
-        ("pyshardy show --view ", ["xla", "stablehlo"]),
+        ("pyshardy show --view ", ["xla", "tpu", "stablehlo"]),
         ("pyshardy show --notation s", ["spec", "sdy"]),
         ("pyshardy run --engine i", ["interpreter"]),
         ("pyshardy run --no-c", ["--no-check"]),
