@@ -39,11 +39,8 @@ _XLA_VIEW = (
     "pyshardy-drop-op-shardings", "pyshardy-legalize-chlo", "pyshardy-simplify", "pyshardy-sink-constants",
     "pyshardy-expand", "pyshardy-inline-and-order", "pyshardy-open-captured",
 )  # fmt: skip
-_TPU_VIEW = tuple(
-    step
-    for name in _XLA_VIEW
-    for step in (("pyshardy-compare-places", name) if name == "pyshardy-simplify" else (name,))
-)
+_SIMPLIFY = _XLA_VIEW.index("pyshardy-simplify")
+_TPU_VIEW = (*_XLA_VIEW[:_SIMPLIFY], "pyshardy-compare-places", *_XLA_VIEW[_SIMPLIFY:])
 _VIEWS = {View.XLA: _XLA_VIEW, View.TPU: _TPU_VIEW, View.HLO: ("pyshardy-inline-and-order",), View.STABLEHLO: ()}
 _CONSTRAINTS = "sdy-apply-sharding-constraints"
 _GROUPS = "sdy-sharding-group-import"

@@ -44,12 +44,15 @@ def compared_scatters(root: Op) -> Iterator[Op]:
 def _has_one_per_row(op: Op, numbers: Numbers) -> bool:
     """Whether updates have the shape of the target, but for one element along the indexed dimension.
 
-    All other dimensions are batching ones. An update without the dimension of one element stays a scatter, as in XLA.
+    All other dimensions are batching ones. An update without the dimension of one element stays a scatter, as in XLA;
+    so does one whose indices are of a type that cannot count the places.
     """
-    target, updates = op.operands[0].type, op.operands[2].type
+    target, indices, updates = (operand.type for operand in op.operands)
     if numbers.window or len(numbers.dropped) != 1 or numbers.indexed != numbers.dropped or target.shape is None:
         return False
     (dim,) = numbers.dropped
+    if target.shape[dim] > 1 << (int(indices.element.lstrip("ui")) - 1):
+        return False
     others = tuple(other for other in range(target.rank) if other != dim)
     return numbers.input_batching == others and updates.shape == (*target.shape[:dim], 1, *target.shape[dim + 1 :])
 
