@@ -64,7 +64,8 @@ class Compiler:
         merges_kernels: Whether kernels over the same elements become one of several results.
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
-        compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index.
+        compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index,
+            before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """

@@ -11,7 +11,6 @@ from pyshardy.costing.flatten import without_dead
 from pyshardy.costing.hoisting import hoisted, without_twins
 from pyshardy.costing.pooling import expanded
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
-from pyshardy.costing.scatters import with_compared_places
 from pyshardy.costing.sinking import Sinker
 from pyshardy.costing.turned_products import with_turned_products
 from pyshardy.costing.vector_products import with_vector_sums
@@ -27,8 +26,6 @@ def lower(flat: Flat, compiler: Compiler) -> Flat:
     """The program with the ops that its compiler adds."""
     if compiler.sums_vector_products:
         flat = with_vector_sums(flat)
-    if compiler.compares_places:
-        flat = with_compared_places(flat)
     if compiler.carries_repeated:
         flat = with_carried(flat)
     if compiler.turns_products:

@@ -1,8 +1,7 @@
 """Merges what is computed element by element into the scatter that alone reads it, as compilers for accelerators do.
 
 A scatter that adds to zeros writes them itself, whoever else starts from zeros: no array of zeros stays in memory. XLA
-for GPUs computes updates and indices in the kernel of the scatter too. XLA for TPUs compares the place of every element
-with the index of its row where a row has one update, as in the gradient of a cross-entropy: it needs no scatter.
+for GPUs computes updates and indices in the kernel of the scatter too.
 """
 
 from __future__ import annotations
@@ -10,48 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from pyshardy.costing.flat import Flat, FlatBlock, FlatOp
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.program import CostKind, CostOp, CostTensor
-from pyshardy.rules.dimension_numbers import GatherNumbers
+from pyshardy.costing.program import CostTensor
 
-_SCATTER, _SELECT = "stablehlo.scatter", "stablehlo.select"
+_SCATTER = "stablehlo.scatter"
 _SMALL_PART = 1000
 """What reads less than this fraction of what it writes is a fill: an array of zeros, or of zeros on some devices."""
-
-
-def with_compared_places(flat: Flat) -> Flat:
-    """A program with a choice for every element instead of each scatter with one update per row.
-
-    Args:
-        flat: The program.
-    """
-    body = _compared(flat.body)
-    return flat if body is flat.body else flat._replace(body=body)
-
-
-def _compared(block: FlatBlock) -> FlatBlock:
-    ops: list[FlatOp] = []
-    for one in block.ops:
-        op, inner = one.op, tuple([_compared(region) for region in one.inner])
-        if op.kind.name == _SCATTER and _has_one_per_row(op):
-            chosen = CostKind(_SELECT, (op.kind.operands[1], op.kind.operands[2], op.kind.operands[0]), op.kind.results)
-            op = op._replace(kind=chosen, operands=(op.operands[1], op.operands[2], op.operands[0]), regions=())
-            one, inner = FlatOp(op), ()
-        elif any(new is not old for new, old in zip(inner, one.inner)):
-            one = one._replace(inner=inner)
-        ops.append(one)
-    return block if all(new is old for new, old in zip(ops, block.ops)) else block._replace(ops=tuple(ops))
-
-
-def _has_one_per_row(op: CostOp) -> bool:
-    """Whether each row of a scatter along one dimension has one update."""
-    numbers = op.kind.fact("scatter_dimension_numbers")
-    if not isinstance(numbers, GatherNumbers) or len(op.operands) != 3 or numbers.window or len(numbers.dropped) != 1:
-        return False
-    target, _, updates = op.kind.operands
-    row = (target.shape or ())[numbers.dropped[0]]
-    return 0 < updates.elements * row == target.elements
 
 
 def with_scatters(

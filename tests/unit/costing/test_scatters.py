@@ -7,14 +7,12 @@ from dataclasses import replace
 import pytest
 
 from pyshardy.costing.chips import find_hardware
-from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_GPU, XLA_ON_TPU, Compiler
+from pyshardy.costing.compilers import ACCELERATOR, XLA_ON_GPU, Compiler
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel
-from pyshardy.costing.lowering import lower
 from pyshardy.costing.peak import peak_bytes
 from pyshardy.costing.roofline import Roofline
-from pyshardy.costing.scatters import with_compared_places
 
 from .build import described
 
@@ -80,29 +78,3 @@ def test_the_fill_is_written_once_more_than_the_updates(compiler: Compiler) -> N
     price = Roofline(find_hardware("h100"), flat.tensors).price(block.kernels[-1])
     whole, part, places, row = 4096 * 256 * 4, 1024 * 256 * 4, 1024 * 4, 256 * 4
     assert price.bytes == whole + 3 * part + places + row  # updates are read; their places too, and written
-
-
-ONE_EACH = """func.func @main(%z: tensor<64x100xf32>, %i: tensor<64x1x1xi32>, %u: tensor<64xUPDATES>, %y: tensor<64x100xf32>)
-    -> tensor<64x100xf32> {
-  %a = "stablehlo.scatter"(%z, %i, %u) <{
-    scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0],
-      scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}> ({
-  ^bb0(%l: tensor<f32>, %r: tensor<f32>):
-    %s = stablehlo.add %l, %r : tensor<f32>
-    stablehlo.return %s : tensor<f32>
-  }) : (tensor<64x100xf32>, tensor<64x1x1xi32>, tensor<64xUPDATES>) -> tensor<64x100xf32>
-  %b = stablehlo.multiply %a, %y : tensor<64x100xf32>
-  return %b : tensor<64x100xf32>
-}"""
-
-
-def test_tpus_compare_places_where_each_row_has_one_update() -> None:
-    text = ONE_EACH.replace("UPDATES", "1xf32")
-    flat = flatten(described(text), XLA_ON_TPU)
-    found = fuse(lower(flat, XLA_ON_TPU), XLA_ON_TPU).kernels
-    assert [[op.kind.name.partition(".")[2] for op in one.ops] for one in found] == [["select", "multiply"]]
-    assert roots(text, XLA_ON_GPU) == ["scatter", "multiply"]
-    two = text.replace("64x1x1xi32", "64x2x1xi32").replace("64x1xf32", "64x2xf32")
-    assert [flat.op.kind.name for flat in with_compared_places(flatten(described(two))).body.ops][
-        0
-    ] == "stablehlo.scatter"

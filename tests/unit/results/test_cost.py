@@ -13,6 +13,7 @@ import pyshardy
 from pyshardy.api.cost import cost
 from pyshardy.errors import UsageError
 from pyshardy.ir.mesh_sizes import with_mesh_sizes
+from pyshardy.ir.op_lists import ops_in
 from support.programs import load_example
 
 from ..cli.test_cost_command import PROGRAM
@@ -96,3 +97,36 @@ def test_what_is_computed_again_does_not_count_for_the_model() -> None:
     plain, again = ([one.model_utilization * one.step_seconds, one.flops_per_device] for one in found)
     assert plain[0] == pytest.approx(again[0]) and 1.15 * plain[1] < again[1]
     assert found[1].model_utilization < found[1].utilization
+
+
+CROSS_ENTROPY = """
+sdy.mesh @mesh = <["data"=2, "model"=4]>
+func.func @main(%labels: tensor<256x1x1xi32>, %u: tensor<256x1xf32>)
+    -> (tensor<256x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>}) {
+  %0 = stablehlo.constant dense<0.0> : tensor<256x1024xf32>
+  %1 = "stablehlo.scatter"(%0, %labels, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1],
+    input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1],
+    index_vector_dim = 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %2 = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+  }) : (tensor<256x1024xf32>, tensor<256x1x1xi32>, tensor<256x1xf32>) -> tensor<256x1024xf32>
+  return %1 : tensor<256x1024xf32>
+}"""
+
+
+def kinds(found: pyshardy.Cost) -> set[str]:
+    return {op.name for op in ops_in(found.partition.module.root)}
+
+
+def test_programs_for_tpus_are_propagated_as_xla_does_there() -> None:
+    loaded = pyshardy.load(CROSS_ENTROPY)
+    for given in (loaded, pyshardy.propagate(loaded), pyshardy.partition(loaded)):
+        found = pyshardy.cost(given, "v5e")
+        assert "stablehlo.scatter" not in kinds(found)
+        assert [note for note in found.estimate.notes if note.startswith("priced as XLA for TPUs propagates it")]
+        other = pyshardy.cost(given, "h100")
+        assert "stablehlo.scatter" in kinds(other)
+        assert not [note for note in other.estimate.notes if "TPUs" in note]
+    as_it_stands = pyshardy.cost(pyshardy.propagate(loaded, view="stablehlo"), "v5e")
+    assert "stablehlo.scatter" in kinds(as_it_stands)
