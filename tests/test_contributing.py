@@ -23,9 +23,9 @@ PARTITION = """
 import sys
 from pathlib import Path
 import pyshardy
-from pyshardy.frontend.from_text import load_file
+from pyshardy.frontend.from_text import read_file
 assert Path(pyshardy.__file__).is_relative_to(Path(sys.argv[1]).parent), pyshardy.__file__
-found = pyshardy.partition(load_file(sys.argv[1], allow_unregistered_dialects=True))
+found = pyshardy.partition(read_file(sys.argv[1], allow_unregistered_dialects=True))
 print(found.module.text(), end="")
 print(*(f"{text}\\n" for text in found.warnings), sep="", end="", file=sys.stderr)
 """
