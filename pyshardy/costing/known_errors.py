@@ -48,7 +48,7 @@ OWN: Final = {_GPU: KnownError(0.88, 1.11, 44, _GPU), _TPU: KnownError(0.78, 1.5
 _OF_CONFLICTS = "{} with conflicting shardings"
 CONFLICTING: Final = {
     _GPU: KnownError(1.04, 1.5, 4, _OF_CONFLICTS.format(_GPU)),
-    _TPU: KnownError(0.96, 4.92, 4, _OF_CONFLICTS.format(_TPU)),
+    _TPU: KnownError(0.96, 3.19, 4, _OF_CONFLICTS.format(_TPU)),
 }
 """The same where shardings conflict."""
 COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.86, 1.61, 48, _TPU)}
