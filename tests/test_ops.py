@@ -141,7 +141,6 @@ OWN_MATTER = {
     "transforms/reshards/written_collectives.py": "which collectives move data alone",
     "passes/partitioning/gather_before.py": "what it looks through",
     "passes/partitioning/insert_explicit_reshards.py": "what the version that is not full looks at",
-    "passes/partitioning/make_partitionable.py": "what it looks at",
     "transforms/padding/control.py": "what it checks in the end",
     "passes/partitioning/per_instruction_partitioning.py": "what it leaves out",
     "transforms/reduction_kinds.py": "which bodies reduce how",

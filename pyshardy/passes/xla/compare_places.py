@@ -14,7 +14,8 @@ from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.local.indexing import Numbers, scatter_numbers
 from pyshardy.transforms.reduction_kinds import combiners
 
-_SCATTER, _BROADCAST = "stablehlo.scatter", "stablehlo.broadcast_in_dim"
+_SCATTER = "stablehlo.scatter"
+_BROADCAST = "stablehlo.broadcast_in_dim"
 _ADD = "add"
 
 

@@ -25,9 +25,9 @@ _LEAST_TACTICS: Final = 24
 _LEAST_GAIN: Final = 1e-3
 _CLEAR_GAIN: Final = 0.01
 """By this much a neighbour must be better to be taken before the other ones are tried."""
-BAD: Final = 1.6
-"""A candidate gets no careful estimate if its quick one takes this many times as long as that of the best one. Those
-that turned out to be the best took up to 1.4 times as long."""
+BAD: Final = 2.5
+"""A candidate gets no careful estimate if its quick one takes this many times as long as that of the best one; quick
+estimates err by a factor of 1.5 in both directions."""
 _PATIENCE: Final = 48
 """The number of neighbours that are priced carefully, the most promising first; better ones were among the first."""
 
