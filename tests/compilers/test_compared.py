@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -69,3 +71,53 @@ def test_the_scatters_that_are_replaced(function: Callable[..., jax.Array], indi
     assert (next(iter(ops_named(own.module.root, ("stablehlo.scatter",))), None) is None) is is_replaced
     if is_replaced:
         assert own.out_specs == theirs.out_specs
+
+
+def of_losses(x: jax.Array, labels: jax.Array, mode: str | None = None) -> tuple[jax.Array, jax.Array]:
+    """A cross-entropy and its gradient."""
+
+    def loss(x: jax.Array) -> jax.Array:
+        return -jnp.sum(jnp.take_along_axis(jax.nn.log_softmax(x), labels[..., None], -1, mode=mode))
+
+    return jax.value_and_grad(loss)(x)
+
+
+def in_a_scan(x: jax.Array, labels: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.lax.scan(lambda carry, one: (carry, of_losses(*one)), 0.0, (x, labels))[1]
+
+
+def with_checkpoint(x: jax.Array, labels: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def chosen(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.take_along_axis(jnp.tanh(x), labels[:, None], 1) ** 2)
+
+    return jax.value_and_grad(jax.checkpoint(chosen))(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "kind", "labels"),
+    [
+        (of_losses, (8, 64, 1000), jnp.bfloat16, jnp.int32),
+        (of_losses, (8, 4, 16, 100), jnp.float16, jnp.int8),
+        (of_losses, (16, 2), jnp.float32, jnp.uint16),
+        (of_losses, (64, 128256), jnp.float32, jnp.uint32),
+        (partial(of_losses, mode="clip"), (256, 1024), jnp.float32, jnp.int32),
+        (partial(of_losses, mode="promise_in_bounds"), (256, 1024), jnp.float32, jnp.int32),
+        (in_a_scan, (4, 64, 1024), jnp.float32, jnp.int32),
+        (with_checkpoint, (256, 1024), jnp.float32, jnp.int32),
+    ],
+)
+def test_losses_of_any_size_and_type(
+    function: Callable[..., Any], shape: tuple[int, ...], kind: Any, labels: Any
+) -> None:
+    """No scatter is left; the gathers of the loss are gathers still, in XLA and in the view."""
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    arguments = jax.ShapeDtypeStruct(shape, kind), jax.ShapeDtypeStruct(shape[:-1], labels)
+    specs = P(*(None,) * (len(shape) - 2), "data"), P()
+    module = pyshardy.load(function, *arguments, mesh=MESH, in_shardings=specs, platform="tpu")
+    decided = ask(module, "tpu:v5e:2x4").decided
+    assert "stablehlo.gather" in decided
+    assert "stablehlo.scatter" not in decided
+    own = pyshardy.propagate(module, compiler="none", view="tpu").module.root
+    assert next(iter(ops_named(own, ("stablehlo.gather",))), None) is not None
+    assert next(iter(ops_named(own, ("stablehlo.scatter",))), None) is None
