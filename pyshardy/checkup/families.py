@@ -15,6 +15,7 @@ from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_t
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function
 from pyshardy.ir.module import Module
+from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import ties_of
 
 _KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
@@ -94,6 +95,16 @@ def dims_of(sharding: TensorSharding) -> Dims:
 def axes_of(one: InterfaceTensor) -> list[str]:
     """The axes of an input."""
     return [] if one.sharding is None else [axis for axes in dims_of(one.sharding) for axis in axes]
+
+
+def split_further(shape: Sequence[int], dims: Dims, axis: str, sizes: Mapping[str, int]) -> list[Dims]:
+    """The axes of an input with one more, at each dimension that all of them divide.
+
+    >>> split_further((4, 3, 8), (("x",), (), ()), "y", {"x": 2, "y": 2})
+    [(('x', 'y'), (), ()), (('x',), (), ('y',))]
+    """
+    ways = [tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims)) for dim in range(len(dims))]
+    return [way for way in ways if are_equal_shards(shape, way, sizes)]
 
 
 def _shards(dims: Dims, sizes: Mapping[str, int]) -> int:

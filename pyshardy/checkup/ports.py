@@ -10,7 +10,7 @@ from math import prod
 from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, dims_of, families, ties_in
+from pyshardy.checkup.families import Family, dims_of, families, split_further, ties_in
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
@@ -31,7 +31,6 @@ from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
-from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace, format_place
 
@@ -105,11 +104,7 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         name = common(one.name for one in members)
         dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
         for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
-            ways = [
-                tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims)) for dim in range(len(dims))
-            ]
-            fitting = [way for way in ways if are_equal_shards(members[0].shape, way, dict(mesh.axes))]
-            for way in fitting[:_MOST_WAYS]:
+            for way in split_further(members[0].shape, dims, axis, dict(mesh.axes))[:_MOST_WAYS]:
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
                 what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
                 yield replace(annotation_cure(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)

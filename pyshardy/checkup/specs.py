@@ -63,7 +63,7 @@ class _Written(NamedTuple):
             axes = format_spec(new)[len("P(") : -1]
             after = [ast.unparse(one) for one in node.keywords]
             return f"{name}({', '.join(filter(None, [*before, axes, *after]))})"
-        entries = [None if not axes else axes[0] if len(axes) == 1 else axes for axes in new]
+        entries = _entries(new)
         length = max(len(node.elts), len(without_end(new)))
         return repr(tuple([*entries, *[None] * length][:length]))
 
@@ -74,6 +74,11 @@ class _Written(NamedTuple):
             return len(parts)
         own = {one.removesuffix(ending) for one in self.names for ending in ("", *_ENDINGS)}
         return sum(part in own for part in parts) if parts and parts[-1] in own else 0
+
+
+def _entries(axes: Dims) -> list[str | tuple[str, ...] | None]:
+    """What a tuple of axes has for each dimension."""
+    return [None if not one else one[0] if len(one) == 1 else one for one in axes]
 
 
 class SpecChange(NamedTuple):
@@ -148,7 +153,7 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
         return ""
     ((key, new),) = keys
     last, name = max(entries, key=lambda pair: pair[0].lineno)
-    axes = tuple(None if not one else one[0] if len(one) == 1 else one for one in new)
+    axes = tuple(_entries(new))
     lines, end = read_lines(file), last.end_lineno or last.lineno
     indent = lines[last.lineno - 1][: last.col_offset]
     return file_diff(file, lines, [*lines[:end], f"{indent}{name}[{key!r}] = {axes!r}\n", *lines[end:]])

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, axes_of, dims_of, families
+from pyshardy.checkup.families import Family, axes_of, dims_of, families, split_further
 from pyshardy.checkup.ports import annotated, annotation_cure, annotation_patch
-from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import input_tensors
@@ -18,7 +17,6 @@ from pyshardy.ir.named_values import sharding_of
 from pyshardy.ir.source_values import is_differentiated
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.hints.edits import AnnotationEdit, spec_text
-from pyshardy.searching.autopartition.space import are_equal_shards
 
 _MOST_FAMILIES, _MOST_WAYS = 4, 2
 """The number of weights that are tried, with all layers as one, and of the dimensions for each axis."""
@@ -43,7 +41,7 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         others = {axis for one in found if one is not family for axes in one.dims for axis in axes} | served
         used = {axis for axes in family.dims for axis in axes}
         for axis in [axis for axis in sizes if axis in others - used]:
-            for way in _split(family, axis, sizes):
+            for way in split_further(family.members[0].shape, family.dims, axis, sizes)[:_MOST_WAYS]:
                 edit = AnnotationEdit(True, tuple(one.index for one in family.weights), sharding_of(way, mesh_name))
                 given = spec_text(family.members[0])
                 yield replace(
@@ -78,12 +76,3 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
         partial(annotation_patch, module, pairs),
         "optimizer state",
     )
-
-
-def _split(family: Family, axis: str, sizes: dict[str, int]) -> list[Dims]:
-    """The axes of a family with one more, at each dimension that it divides."""
-    shape = family.members[0].shape
-    ways = [
-        tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(family.dims)) for dim in range(len(shape))
-    ]
-    return [way for way in ways if are_equal_shards(shape, way, sizes)][:_MOST_WAYS]

@@ -103,7 +103,7 @@ class Estimate:
         unknown_ops: The names of ops without a price, and how often they run; for custom calls those of their kernels.
         custom_calls: The custom calls by kernel, the longest first, with and without a price.
         assumption: The assumption that matters most.
-        notes: What the figures leave out.
+        notes: What the figures leave out, and which form of the program they are of.
     """
 
     hardware: str

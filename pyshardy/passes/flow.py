@@ -67,7 +67,7 @@ class Stage(Record):
 
 def for_module(options: PropagateOptions, root: Op) -> PropagateOptions:
     """The options with the view for a module. On a module that was HLO, XLA only has to inline calls."""
-    if options.view not in (View.XLA, View.TPU) or FROM_HLO not in root.attrs:
+    if not options.view.is_of_jit or FROM_HLO not in root.attrs:
         return options
     return options.with_view(View.HLO if ops_named(root, ("func.call",)) else View.STABLEHLO)
 

@@ -42,6 +42,11 @@ class View(Enum):
     STABLEHLO = "stablehlo"
     """As it stands: the result of Shardy's own passes."""
 
+    @property
+    def is_of_jit(self) -> bool:
+        """Whether XLA's rewrites of what `jax.jit` lowers are part of it."""
+        return self in (View.XLA, View.TPU)
+
 
 class PropagateOptions(Options):
     """How shardings propagate. Strategies and views are given as enum members or by name, `strategy="basic"`.

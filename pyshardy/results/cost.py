@@ -180,14 +180,16 @@ def cost_of(
         UsageError: A network is unknown, or the mesh does not fit.
     """
     with pause_gc():
-        given, part = part, _as_on_tpus(part, hardware or find_hardware(chip_of(part)))
+        chip = hardware or find_hardware(chip_of(part))
+        given, part = part, _as_on_tpus(part, chip)
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
-        topology = make_topology(hardware or find_hardware(chip_of(part)), described.mesh_axes, networks, shape)
-        launches = launches_of(described, topology, collectives)
-        sent = [] if part is given else [(one.kind, one.sent_bytes_per_device) for one in given.traffic.kinds]
-        found = estimate(launches, is_compilers=part.answer is not None, conflicts=is_conflicting(sent))
-        if part is not given:
+        launches = launches_of(described, make_topology(chip, described.mesh_axes, networks, shape), collectives)
+        if part is given:
+            found = estimate(launches, is_compilers=part.answer is not None)
+        else:
+            conflicts = is_conflicting((one.kind, one.sent_bytes_per_device) for one in given.traffic.kinds)
+            found = estimate(launches, conflicts=conflicts)
             found = replace(found, notes=(*found.notes, _ON_TPUS))
         return Cost(found, part, part.warnings, part.speaker, launches)
 

@@ -44,7 +44,7 @@ def _for_outputs(base: Base, annotations: Mapping[tuple[str, int], Checked]) -> 
         return None
     if len(before) > 1:
         return "the order of ops depends on whether any output is annotated"
-    return "an output without annotation takes that of its op" if view in (View.XLA, View.TPU) and any(before) else None
+    return "an output without annotation takes that of its op" if view.is_of_jit and any(before) else None
 
 
 def _for_annotation(base: Base, value: int, shardings: Sequence[TensorSharding | None]) -> str | None:
@@ -57,7 +57,7 @@ def _for_annotation(base: Base, value: int, shardings: Sequence[TensorSharding |
             return "is on a mesh that no other sharding uses"
     if program.holders[value] != value or any(value in group for group in program.groups):
         return "is in a sharding group"
-    if base.sharded.applied.view in (View.XLA, View.TPU) and [one.returned for one in program.main_results] == [value]:
+    if base.sharded.applied.view.is_of_jit and [one.returned for one in program.main_results] == [value]:
         return "is the only output, to which XLA gives the annotation too"
     for user in program.users[value]:
         if program.kind(user).name.startswith(("sdy.", "func.call")):

@@ -56,7 +56,7 @@ class Plan:
     @property
     def specs(self) -> dict[str, PartitionSpec]:
         """The shardings by the names of inputs and outputs, as `annotate` takes them."""
-        return {spec.name: PartitionSpec(*map(_entry, spec.axes)) for spec in self.summary.specs}
+        return {spec.name: PartitionSpec(*spec.axes) for spec in self.summary.specs}
 
     @property
     def mesh(self) -> dict[str, int]:
@@ -104,9 +104,7 @@ class Plan:
     @property
     def annotations(self) -> dict[str, PartitionSpec]:
         """The shardings of inputs and of intermediate values, in the form in which a partitioner returns them."""
-        inputs = {
-            spec.name: PartitionSpec(*map(_entry, spec.axes)) for spec in self.summary.specs if not spec.is_output
-        }
+        inputs = {spec.name: PartitionSpec(*spec.axes) for spec in self.summary.specs if not spec.is_output}
         return inputs | {one.key: one.spec for one in self.constraints}
 
     @property
@@ -287,9 +285,5 @@ def plan_from_json(data: Any) -> Plan:
     shardings = [(group.axes, group.shape) for group in summary.specs]
     shardings += [(constraint.axes, constraint.shape) for constraint in summary.constraints]
     for axes, shape in shardings:
-        PartitionSpec(*map(_entry, axes)).sharding(mesh, len(shape))  # raises an error if they do not fit
+        PartitionSpec(*axes).sharding(mesh, len(shape))  # raises an error if they do not fit
     return Plan(summary)
-
-
-def _entry(axes: tuple[str, ...]) -> Any:
-    return None if not axes else axes[0] if len(axes) == 1 else axes

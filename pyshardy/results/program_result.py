@@ -17,7 +17,7 @@ from pyshardy.ir.functions import main_function
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
-from pyshardy.propagation.options import PropagateOptions, View
+from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.edit_base import EditState, first_state
 from pyshardy.results.sharded_program import ShardedProgram
 from pyshardy.results.stopwatch import Seconds
@@ -113,7 +113,7 @@ class ProgramResult(ABC):
     def stand_in(self) -> str:
         """Whose shardings these are, where XLA for CPUs stands in for the compiler of the program's platform."""
         options = self.propagate_options
-        return "" if options.compiler or options.view not in (View.XLA, View.TPU) else stand_in_of(self.before)
+        return "" if options.compiler or not options.view.is_of_jit else stand_in_of(self.before)
 
     @property
     def speaker(self) -> str:

@@ -32,6 +32,8 @@ GONE_BEFORE: Final = "table:refuse"
 """A `local`: earlier passes remove the op, so it is refused here."""
 NO_EXCHANGE: Final = ""
 """An `exchange`: shards need no data from each other, or the op is replicated where they do."""
+NO_FUNCTION: Final = ""
+"""A trait that most ops do without."""
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 """`attributes`: the rule depends on shapes alone."""
 
@@ -144,11 +146,11 @@ class OpTraits(NamedTuple):  # `NamedTuple` would compile annotations given as t
     local: str | None = None
     exchange: str | None = None
 
-    whole_factors: str = NO_EXCHANGE
-    exchange_pieces: str = NO_EXCHANGE
-    xla_rule: str = NO_EXCHANGE
+    whole_factors: str = NO_FUNCTION
+    exchange_pieces: str = NO_FUNCTION
+    xla_rule: str = NO_FUNCTION
     keeps_constants: bool | None = None
-    context_facts: str = NO_EXCHANGE
+    context_facts: str = NO_FUNCTION
     own_shardings: tuple[str, ...] = ()
     data_flow: DataFlow | None = None
     is_constant: bool = False

@@ -46,6 +46,12 @@ def every(x: jax.Array, at: jax.Array) -> jax.Array:
     return jax.vmap(lambda row, at: row.at[at].add(1.0))(x, at)
 
 
+def overwritten(x: jax.Array, at: jax.Array) -> jax.Array:
+    """Values that updates replace, one per row."""
+    numbers = jax.lax.ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))
+    return jax.lax.scatter(x, at[:, None, None], jnp.ones((ROWS, 1)), numbers, mode="drop")
+
+
 @pytest.mark.parametrize(
     ("function", "indices", "is_replaced"),
     [
@@ -55,6 +61,7 @@ def every(x: jax.Array, at: jax.Array) -> jax.Array:
         (indexed, ROWS, False),
         (rows, ROWS, False),
         (every, ROWS, False),
+        (overwritten, ROWS, True),
     ],
 )
 def test_the_scatters_that_are_replaced(function: Callable[..., jax.Array], indices: int, is_replaced: bool) -> None:

@@ -34,6 +34,30 @@ func.func @largest(%x: tensor<8x4xf32>, %t: tensor<1x4x1xi32>, %u: tensor<1x4xf3
   return %1 : tensor<8x4xf32>
 }
 
+// An update that overwrites is taken as it is.
+// CHECK: func.func @over(
+// CHECK: %[[UPDATE:.*]] = stablehlo.broadcast_in_dim %{{.*}}, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+// CHECK: stablehlo.select %{{.*}}, %[[UPDATE]], %arg0 : tensor<4x8xi1>, tensor<4x8xf32>
+func.func @over(%x: tensor<4x8xf32>, %t: tensor<4x1x1xi32>, %u: tensor<4x1xf32>) -> tensor<4x8xf32> {
+  %1 = "stablehlo.scatter"(%x, %t, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      stablehlo.return %b : tensor<f32>
+  }) : (tensor<4x8xf32>, tensor<4x1x1xi32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// The operands keep their order.
+// CHECK: func.func @less(
+// CHECK: stablehlo.subtract %{{.*}}, %arg0 : tensor<4x8xf32>
+func.func @less(%x: tensor<4x8xf32>, %t: tensor<4x1x1xi32>, %u: tensor<4x1xf32>) -> tensor<4x8xf32> {
+  %1 = "stablehlo.scatter"(%x, %t, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %2 = stablehlo.subtract %b, %a : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+  }) : (tensor<4x8xf32>, tensor<4x1x1xi32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
 // Two updates per row stay a scatter, and so do updates that lack the dimension of one element.
 // CHECK: func.func @two(
 // CHECK: stablehlo.scatter

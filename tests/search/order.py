@@ -8,14 +8,13 @@ From `tests`, with the compilers installed:
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from search.compare import MESHES
 from search.page import markdown, write_part
-from search.written import ACTIVATIONS, COMPILERS, Way, written
+from search.written import COMPILERS, Way, options_parser, written
 
 import pyshardy
 from pyshardy.compilers.ask import ask
@@ -105,12 +104,7 @@ def table(found: Sequence[tuple[str, str, list[Figures]]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--write", action="store_true", help="put the table into docs/search.md")
-    parser.add_argument("--programs", default=",".join(ACTIVATIONS))
-    parser.add_argument("--chips", default=",".join(COMPILERS))
-    parser.add_argument("--mesh", default="2x4", choices=list(MESHES))
-    options = parser.parse_args()
+    options = options_parser().parse_args()
     found = []
     for row in orders(options.programs.split(","), options.chips.split(","), options.mesh):
         found.append(row)

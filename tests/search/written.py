@@ -199,12 +199,18 @@ def table(results: list[Result]) -> str:
     return f"{markdown(heads, rows)}\n\nOf {len(results)}: {', '.join(kinds)}."
 
 
-def main() -> None:
+def options_parser() -> argparse.ArgumentParser:
+    """The options of tools that compile people's plans."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true", help="put the table into docs/search.md")
     parser.add_argument("--programs", default=",".join(ACTIVATIONS))
     parser.add_argument("--chips", default=",".join(COMPILERS))
     parser.add_argument("--mesh", default="2x4", choices=list(MESHES))
+    return parser
+
+
+def main() -> None:
+    parser = options_parser()
     parser.add_argument("--candidates", type=int, default=200)
     parser.add_argument("--budget", type=float, default=120.0, help="seconds of processor time for each")
     options = parser.parse_args()

@@ -16,7 +16,7 @@ from pyshardy.transforms.reduction_kinds import combiners
 
 _SCATTER = "stablehlo.scatter"
 _BROADCAST = "stablehlo.broadcast_in_dim"
-_ADD = "add"
+_ADD = "stablehlo.add"
 
 
 class ComparePlaces(Pass):
@@ -38,7 +38,8 @@ def compared_scatters(root: Op) -> Iterator[Op]:
     for function in functions(root):
         if not is_declaration(function):
             for found in ops_named(function, (_SCATTER,)):
-                if len(combiners(found) or ()) == 1 and _has_one_per_row(found, scatter_numbers(found)):
+                is_single = len(found.results) == 1 and _has_one_per_row(found, scatter_numbers(found))
+                if is_single and (_overwrites(found) or _combiner(found) is not None):
                     yield found
 
 
@@ -60,16 +61,38 @@ def _has_one_per_row(op: Op, numbers: Numbers) -> bool:
 
 def _compare(op: Op, context: PassContext) -> None:
     target, indices, updates = op.operands
-    (combiner,) = combiners(op) or ()
     (dim,), shape = scatter_numbers(op).dropped, target.type.shape or ()
     rows = [size for other, size in enumerate(shape) if other != dim]
     dims = [other for other in range(len(shape)) if other != dim]
     builder = Builder(context.attrs, op, op.place)
     index, update = (builder.broadcast(builder.reshape(value, rows), shape, dims) for value in (indices, updates))
     is_there = builder.compare("EQ", index, builder.iota(index.type, dim))
-    new = update if combiner == _ADD and _is_zero(target) else builder.combine(combiner, target, update)
-    op.result.replace_uses(builder.select(is_there, new, target))
+    op.result.replace_uses(builder.select(is_there, _combined(op, target, update, builder), target))
     op.erase()
+
+
+def _combined(op: Op, target: Value, update: Value, builder: Builder) -> Value:
+    """What a scatter makes of elements and their updates; a sum with zeros is the update."""
+    if _overwrites(op):
+        return update
+    inner = _combiner(op)
+    assert inner is not None
+    if inner.name == _ADD and _is_zero(target):
+        return update
+    values = dict(zip(op.regions[0].blocks[0].args, (target, update)))
+    return builder.combine(inner.name.removeprefix("stablehlo."), *(values[value] for value in inner.operands))
+
+
+def _combiner(op: Op) -> Op | None:
+    """The op that combines an element and its update; None if the body does anything else."""
+    inner = op.regions[0].blocks[0].terminator.operands[0].defining_op
+    return None if inner is None or inner.attrs or combiners(op) is None else inner
+
+
+def _overwrites(op: Op) -> bool:
+    """Whether a scatter replaces elements by their updates."""
+    block = op.regions[0].blocks[0]
+    return block.terminator.operands[0] is block.args[1]
 
 
 def _is_zero(value: Value) -> bool:

@@ -14,9 +14,7 @@ from pyshardy.searching.autopartition.pricing import Quick
 
 _NO_LOSS: Final = 0.001
 """A constraint is removed again if the step takes at most this share longer without it."""
-
-
-_PATIENCE: Final = 40, 64
+_FIRST_GAIN, _NEXT_GAIN = 40, 64
 """After this many decisions without a gain no more are tried, and after this many without a further one. The first gain
 came after up to 25, further ones after up to 55 more."""
 
@@ -82,14 +80,14 @@ class ConstraintSearch:
         self.quick = self.evaluate(self.best) if self.quick is None else self.quick
         if self.best:
             self.prune()
-        latest, gains = self.tries, 0
+        last = self.tries + _FIRST_GAIN
         for decision in _decisions(sites, dict(self.axes), self.ideas):
-            if self.is_over() or self.tries - latest >= _PATIENCE[gains]:
+            if self.is_over() or self.tries >= last:
                 break
             changed = {**self.best, **decision}
             found = None if changed == self.best else self.evaluate(changed)
             if found is not None and self._is_better(found, LEAST_GAIN):
-                self.best, self.quick, latest, gains = changed, found, self.tries, 1
+                self.best, self.quick, last = changed, found, self.tries + _NEXT_GAIN
         self.prune()
 
     def prune(self) -> None:

@@ -27,8 +27,6 @@ MOST_RIVALS = 6
 """The number of plans that the compiler is asked about."""
 MOST_EXPERTS = 3
 """The number of experts' plans among them."""
-
-
 _MOST_COMPILED = 3
 """The number of plans that are compiled to the end: more than one only if the best one does not fit."""
 _TO_THE_END_S = 180.0
@@ -112,14 +110,11 @@ def _compile(found: list[tuple[CompiledRow, Rival]], options: SearchOptions, say
         try:
             needed, is_refused = _needed(rival.module, options)
         except ShardyError as error:
-            return [
-                f"the memory of the plan is estimated: {options.compiler} did not compile it to the end: {error.got}"
-            ]
+            why = error.got or error
+            return [f"the memory of the plan is estimated: {options.compiler} did not compile it to the end: {why}"]
         fits = not is_refused and needed <= options.limit
-        found[0] = (
-            replace(row, needed_bytes=needed, fits=fits, bytes=row.bytes if fits else max(row.bytes, needed)),
-            rival,
-        )
+        bytes = row.bytes if fits else max(row.bytes, needed)
+        found[0] = replace(row, needed_bytes=needed, fits=fits, bytes=bytes), rival
     return []
 
 

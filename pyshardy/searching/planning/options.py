@@ -12,7 +12,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow
-from pyshardy.results.cost import Cost, cost_of
+from pyshardy.results.cost import Cost, cost_of, view_for
 from pyshardy.results.partition import Partition, partition_of
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import AxesPerDim
@@ -72,7 +72,7 @@ class SearchOptions:
     def row(self, name: str, module: Module) -> PlanRow | None:
         """The estimate of `pyshardy.cost` for a module; None if the module cannot be partitioned."""
         try:
-            found = self.cost(module)
+            found = self.cost(partition_of(module, PropagateOptions(compiler="", view=view_for(self.hardware))))
         except ShardyError:
             return None
         fits, unpriced = found.peak_bytes <= self.limit, found.estimate.unknown_ops
