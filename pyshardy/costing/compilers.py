@@ -41,7 +41,9 @@ class Compiler:
         hides: The kinds of collectives that run beside kernels. It orders kernels so that they do, and computes late
             what only these collectives read.
         saves: Whether, of kernels that may run next to one another, it chooses by the memory that they need.
-        narrows: Whether collectives that only move data move the narrower of two types that follow one another.
+        narrows: The kinds of collectives that send the narrower type where a conversion of the result follows.
+        widens_late: Those that send the narrower type where the operand was converted to more bits.
+        multiplies_bf16: Whether products of the default precision read f32 as bf16, so that conversions come first.
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
         sums_in_place: Whether an all-reduce writes its result where its operand was.
@@ -67,6 +69,8 @@ class Compiler:
         compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index,
             before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
+        merges_gathers: By how many ops the longest paths from two equal all-gathers to the end differ at most where it makes
+            one of them; 0 if it keeps equal collectives.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 
@@ -80,7 +84,9 @@ class Compiler:
     expands_pooling: bool = False
     hides: frozenset[str] = frozenset()
     saves: bool = False
-    narrows: bool = False
+    narrows: frozenset[str] = frozenset()
+    widens_late: frozenset[str] = frozenset()
+    multiplies_bf16: bool = False
     joins: frozenset[str] = frozenset()
     joined_bytes: int = 0
     sums_in_place: bool = False
@@ -101,6 +107,7 @@ class Compiler:
     fuses_into_products: bool = False
     compares_places: bool = False
     tiles: bool = False
+    merges_gathers: int = 0
     softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
@@ -115,12 +122,14 @@ class Compiler:
 ACCELERATOR = Compiler(order=Order.FREEING, keeps_barriers=True, repeats_costly=True, fills_in_scatters=True)
 """The assumed compiler of accelerators: all layouts fit, and nothing is copied."""
 _KINDS = "all_gather all_reduce all_to_all collective_broadcast collective_permute ragged_all_to_all reduce_scatter"
+_MOVING = frozenset(("all_gather", "all_to_all", "collective_broadcast", "collective_permute"))
 XLA_ON_GPU = replace(
     ACCELERATOR,
     merges_kernels=True,
     hides=frozenset((*_KINDS.split(), *HOST_COPIES)),
     saves=True,
-    narrows=True,
+    narrows=_MOVING,
+    widens_late=_MOVING,
     joins=frozenset(("all_gather", "all_reduce", "collective_permute", "reduce_scatter")),
     joined_bytes=30 * 2**20 + 7,
     sums_in_place=True,
@@ -138,11 +147,15 @@ asynchronous: they start with several results.
 XLA_ON_TPU = replace(
     ACCELERATOR,
     fuses_into_products=True,
+    narrows=_MOVING | {"all_reduce"},
+    widens_late=frozenset(("all_gather",)),
+    multiplies_bf16=True,
     joins=frozenset(("all_reduce",)),
     joined_bytes=120 * 2**20,
     in_parts=frozenset(),
     compares_places=True,
     tiles=True,
+    merges_gathers=102,
     softmax_row=4096,
     hides=frozenset(("all_gather", "collective_permute", *HOST_COPIES)),
 )
@@ -150,7 +163,9 @@ XLA_ON_TPU = replace(
 
 All of it was seen in programs compiled for v5e. Of all-reduces of 4 MiB it joins 30, of 16 MiB 7
 (`tests/compilers/test_joined.py`). A product computes a softmax with rows of 4,096 elements, and none with rows of
-6,144 or 8,192 (`tests/compilers/test_memory.py`). All-reduces and all-to-alls are not asynchronous there.
+6,144 or 8,192 (`tests/compilers/test_memory.py`). Two all-gathers of one value with
+100 ops between them are one, two with 104 are not, and what products alone read is sent as bf16
+(`tests/compilers/test_sent.py`). All-reduces and all-to-alls are not asynchronous there.
 """
 XLA_ON_CPU = Compiler(
     order=Order.BREADTH,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.donation import with_aliases
+from pyshardy.costing.equal_collectives import with_equal_collectives_merged
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
@@ -76,8 +77,10 @@ def launches_of(
     compiler = compiler or assumed(topology.hardware)
     program = with_added_partial_sums(with_whole_stacks(with_aliases(program)))
     program = with_reduce_scatters(with_moved_sums(program))
+    if compiler.merges_gathers:
+        program = with_equal_collectives_merged(program, compiler.merges_gathers)
     if compiler.narrows:
-        program = with_narrow_collectives(program)
+        program = with_narrow_collectives(program, compiler)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
     priced: dict[OpTraffic, float] = {}
 

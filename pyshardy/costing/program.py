@@ -68,6 +68,8 @@ class CostKind:
 
 PAIRS = "source_target_pairs"
 """The fact of a permutation: who sends to whom."""
+IS_PRECISE = "is_precise"
+"""The fact of a product: it asks for more than the default precision."""
 RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
 
 
@@ -246,15 +248,15 @@ def with_blocks(program: CostProgram, change: Callable[[CostBlock], CostBlock]) 
 
 def uses_of(block: CostBlock) -> Counter[int]:
     """How often the ops of a block, those inside of them, and its results use each value."""
-    uses = Counter(value for op in block.ops for value in _read_by(op))
+    uses = Counter(value for op in block.ops for value in read_by(op))
     uses.update(block.results)
     return uses
 
 
-def _read_by(op: CostOp) -> Iterator[int]:
+def read_by(op: CostOp) -> Iterator[int]:
     """The values that an op reads, with those that its regions use."""
     yield from op.operands
     for region in op.regions:
         for inner in region.ops:
-            yield from _read_by(inner)
+            yield from read_by(inner)
         yield from region.results

@@ -11,6 +11,7 @@ from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
+    IS_PRECISE,
     PAIRS,
     RAGGED_NUMBERS,
     CostBlock,
@@ -26,6 +27,7 @@ from pyshardy.costing.program import (
 )  # fmt: skip
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.constants import splat_number
+from pyshardy.ir.dialects import stablehlo
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import (
     CALL,
@@ -343,6 +345,8 @@ class CostReader:
             found += kernel_facts(node)
         elif node.name == "stablehlo.collective_permute":
             found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
+        elif node.name in ("stablehlo.dot", "stablehlo.dot_general") and _is_precise(node):
+            found.append((IS_PRECISE, True))
         return tuple(found)
 
     def _unit(self, attr: Any) -> int | None:
@@ -362,6 +366,12 @@ class CostReader:
             else:
                 self.decoded[attr] = plain_attribute(attr)
         return self.decoded[attr]
+
+
+def _is_precise(product: Op) -> bool:
+    """Whether a product asks for more than the default precision."""
+    config = product.attrs.get("precision_config")
+    return "algorithm" in product.attrs or any(stablehlo.PrecisionAttr(one).value != "DEFAULT" for one in config or ())
 
 
 def _ragged_numbers(text: str) -> RaggedNumbers:

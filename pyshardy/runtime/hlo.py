@@ -29,6 +29,8 @@ _ROWS = re.compile(r"replica_groups=\{\{([\d,{}]*)\}\}")
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 _ASYNC = "async_collective_fusion_config"
 """What XLA for TPUs writes at the parts of a collective that several fusions take turns to run."""
+_ASYNC_START = 'custom_call_target="AsyncCollectiveStart"'
+"""What it calls in the fusion that starts such a collective; the others may be in a loop."""
 _SCATTER = "all-reduce-scatter"
 """Its name for a computation that reduces and then keeps a part. It runs as one collective, a reduce-scatter."""
 _KINDS = {kind.value.replace("_", "-"): kind for kind in CollectiveKind if kind is not CollectiveKind.ALL_SLICE}
@@ -44,6 +46,7 @@ class _Found:
         line: The instruction.
         times: The number of runs.
         is_exact: Whether that is known.
+        is_start: Whether it starts here and ends elsewhere.
     """
 
     kind: CollectiveKind
@@ -51,6 +54,7 @@ class _Found:
     line: str = ""
     times: int = 1
     is_exact: bool = True
+    is_start: bool = False
 
     def in_loop(self, rounds: int, is_exact: bool) -> _Found:
         """A computation that runs in every round of a loop."""
@@ -93,11 +97,15 @@ def hlo_collectives(text: str, mesh: Mesh) -> tuple[AxesTotal, ...]:
 
 
 def _collectives(text: str) -> list[_Found]:
-    """The collectives that run; one that several fusions take turns to run counts once."""
+    """The collectives that run; one that several fusions take turns to run counts where it starts."""
     found: dict[Hashable, _Found] = {}
     for number, row in enumerate(_reached(_computations(text))):
         channel = _CHANNEL.search(row.line) if _ASYNC in row.line else None
-        found.setdefault(number if channel is None else (row.kind, channel[1], row.times), row)
+        key: Hashable = number if channel is None else (row.kind, channel[1])
+        if key not in found or (row.is_start and not found[key].is_start):
+            found[key] = row
+        elif row.is_start:
+            found[number] = row
     return [row for row in found.values() if row.times]
 
 
@@ -171,19 +179,19 @@ def _computations(text: str) -> dict[str, list[str]]:
 
 
 def _reached(computations: Computations, name: str = "ENTRY") -> Iterator[_Found]:
+    is_start = any(_ASYNC_START in line for line in computations.get(name, ()))
     for line in computations.get(name, ()):
         match = _INSTRUCTION.match(line)
         if match is None:
             continue
         kind = _KINDS.get(match["name"].removesuffix("-start"))
         if kind is not None:
-            is_start = match["name"].endswith("-start")
-            type = _result_type(match["type"]) if is_start else match["type"]
+            type = _result_type(match["type"]) if match["name"].endswith("-start") else match["type"]
             sent = _sent(kind, type, match["rest"])
             if sent is not None and kind is CollectiveKind.ALL_REDUCE and name.startswith(_SCATTER):
                 kind, sent = CollectiveKind.REDUCE_SCATTER, sent // 2
             if sent is not None:
-                yield _Found(kind, sent, match["rest"])
+                yield _Found(kind, sent, match["rest"], is_start=is_start)
             continue
         yield from _inside(computations, name, match["name"], match["rest"])
 

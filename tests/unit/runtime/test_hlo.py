@@ -159,11 +159,37 @@ def test_a_collective_that_several_fusions_take_turns_to_run_counts_once() -> No
     assert hlo_kinds(entry(lines, others)) == (KindTotal("all_gather", 3, 288),)
 
 
+def test_a_collective_that_travels_during_a_loop_counts_where_it_starts() -> None:
+    """The kernels of a loop help it along in every round; it runs once."""
+    gather = 'f32[32]{0} all-gather(%q), channel_id=8, replica_groups={{0,1,2,3}}, backend_config={"async_collective_fusion_config":{}}'
+    start = f'%start (q: f32[8]) -> f32[32] {{\n  %g = {gather}\n  ROOT %c = f32[32]{{0}} custom-call(%g), custom_call_target="AsyncCollectiveStart"\n}}\n\n'
+    step = f"%step (q: f32[8]) -> f32[32] {{\n  ROOT %g = {gather}\n}}\n\n"
+    loop = COUNTED.replace(
+        "%body (q: (f32[8], u32[])) -> (f32[8], u32[]) {",
+        "%body (q: (f32[8], u32[])) -> (f32[8], u32[]) {\n  %h = f32[32]{0} fusion(%q), kind=kCustom, calls=%step",
+    )
+    lines = "%s = f32[32]{0} fusion(%p), kind=kCustom, calls=%start\n  " + LOOP
+    assert _gathers(hlo_kinds(entry(lines, start + step + loop))) == (1, 96)
+    assert _gathers(hlo_kinds(entry(lines, start + step.replace("channel_id=8", "channel_id=9") + loop))) == (5, 480)
+    twice = lines + "\n  %u = f32[32]{0} fusion(%p), kind=kCustom, calls=%start"
+    assert _gathers(hlo_kinds(entry(twice, start + step + loop))) == (2, 192)
+
+
+def _gathers(kinds: tuple[KindTotal, ...]) -> tuple[int, int]:
+    (row,) = [row for row in kinds if row.kind == "all_gather"]
+    return row.count, row.sent_bytes_per_device
+
+
 def test_a_computation_that_reduces_and_keeps_a_part_is_a_reduce_scatter() -> None:
     inside = "%all-reduce-scatter.3 (q: f32[8]) -> f32[2] {\n  %g = f32[8]{0} all-reduce(%q), replica_groups={{0,1,2,3}}, to_apply=%add\n}\n\n"
     line = "ROOT %f = f32[2]{0} fusion(%p), kind=kCustom, calls=%all-reduce-scatter.3"
     assert hlo_kinds(entry(line, inside)) == (KindTotal("reduce_scatter", 1, 24),)
 
+
+LOOP = """%c = u32[] constant(0)
+  %d = u32[] copy(%c)
+  %t = (f32[8]{0}, u32[]) tuple(%p, %d)
+  ROOT %w = (f32[8]{0}, u32[]) while(%t), condition=%cond, body=%body"""
 
 COUNTED = """%cond (q: (f32[8], u32[])) -> pred[] {
   %q = (f32[8]{0}, u32[]) parameter(0)
@@ -201,11 +227,7 @@ COUNTED = """%cond (q: (f32[8], u32[])) -> pred[] {
 )
 def test_the_rounds_of_a_loop_are_read_from_its_counter(before: str, after: str, rounds: int | None) -> None:
     """XLA for TPUs does not write them."""
-    loop = """%c = u32[] constant(0)
-  %d = u32[] copy(%c)
-  %t = (f32[8]{0}, u32[]) tuple(%p, %d)
-  ROOT %w = (f32[8]{0}, u32[]) while(%t), condition=%cond, body=%body"""
-    found = hlo_kinds(entry(loop, COUNTED.replace(before, after) if before else COUNTED))
+    found = hlo_kinds(entry(LOOP, COUNTED.replace(before, after) if before else COUNTED))
     count = 1 if rounds is None else rounds
     assert found == ((KindTotal("all_reduce", count, 32 * count, is_lower_bound=rounds is None),) if count else ())
 
