@@ -19,6 +19,7 @@ from pyshardy.costing.own_copies import with_own_copies
 from pyshardy.costing.products import with_products
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_scatters
+from pyshardy.costing.siblings import without_overwriting
 from pyshardy.costing.softmaxes import softmaxes, with_softmaxes
 from pyshardy.costing.work import TRANSCENDENTAL, work_of
 from pyshardy.rules.opspec import op_names
@@ -73,7 +74,7 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         orders = find_orders(flat).of
         block = merged(with_own_copies(block, flat.tensors, orders), flat.tensors, orders)
     if compiler.fuses_into_products:
-        block = with_products(block, flat.tensors, can_fuse)
+        block = without_overwriting(with_products(block, flat.tensors, can_fuse))
     if compiler.keeps_reshapes or compiler.keeps_barriers:
         block = without_bitcasts(block, {})
     return joined(block, compiler.joins, compiler.joined_bytes) if compiler.joins else block

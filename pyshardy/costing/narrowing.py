@@ -48,6 +48,7 @@ class _Narrowing:
         self.multiplies_bf16 = compiler.multiplies_bf16
         self.kinds: dict[tuple[CostKind, CostTensor, CostTensor], CostKind] = {}
         self.conversions: dict[tuple[CostTensor, CostTensor], CostKind] = {}
+        self.products: dict[tuple[CostKind, tuple[CostTensor, ...]], CostKind] = {}
 
     def block(self, block: CostBlock) -> CostBlock:
         if not any(_is_one_of(op, self.narrows) for op in block.ops):
@@ -80,9 +81,7 @@ class _Narrowing:
         narrow: dict[int, int] = {}
         found: list[CostOp] = []
         for op in block.ops:
-            if not narrow.keys().isdisjoint(op.operands):
-                op = op._replace(operands=tuple([narrow.get(value, value) for value in op.operands]))
-            found.append(op)
+            found.append(op := self._reading(op, narrow))
             if not (_is_one_of(op, self.narrows) or (op.kind.name in _SHAPING and op.operands[0] in sent)):
                 continue
             (value,), (wide,) = op.results, op.kind.results
@@ -93,6 +92,15 @@ class _Narrowing:
                 self.tensors.append(CostTensor(wide.shape, "bf16", 2 * wide.elements))
                 found.append(self._conversion(op, self.tensors[-1], narrow[value]))
         return block._replace(ops=tuple(found)) if narrow else block
+
+    def _reading(self, op: CostOp, narrow: Mapping[int, int]) -> CostOp:
+        """An op that reads narrow values instead of some."""
+        if narrow.keys().isdisjoint(op.operands):
+            return op
+        operands = tuple([narrow.get(value, value) for value in op.operands])
+        types = tuple([self.tensors[value] for value in operands])
+        kind = self.products.setdefault((op.kind, types), CostKind(op.kind.name, types, op.kind.results, op.kind.facts))
+        return op._replace(kind=kind, operands=operands)
 
     def _conversion(self, op: CostOp, narrow: CostTensor, result: int) -> CostOp:
         """The conversion of an op's result."""
