@@ -43,7 +43,8 @@ class Compiler:
         saves: Whether, of kernels that may run next to one another, it chooses by the memory that they need.
         narrows: The kinds of collectives that send the narrower type where a conversion of the result follows.
         widens_late: Those that send the narrower type where the operand was converted to more bits.
-        multiplies_bf16: Whether products of the default precision read f32 as bf16, so that conversions come first.
+        multiplies_bf16: Whether products of the default precision read f32 as bf16, so that what they alone read is
+            kept and sent as bf16.
         joins: The kinds of collectives of which it joins independent ones over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
         sums_in_place: Whether an all-reduce writes its result where its operand was.
@@ -69,8 +70,8 @@ class Compiler:
         compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index,
             before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
-        merges_gathers: By how many ops the longest paths from two equal all-gathers to the end differ at most where it makes
-            one of them; 0 if it keeps equal collectives.
+        merges_gathers: By how many ops the longest paths from two equal all-gathers to the end may differ so that
+            they become one; 0 if it keeps equal collectives.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
     """
 

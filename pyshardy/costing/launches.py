@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pyshardy.costing.bf16_products import with_bf16_for_products
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.donation import with_aliases
@@ -79,6 +80,8 @@ def launches_of(
     program = with_reduce_scatters(with_moved_sums(program))
     if compiler.merges_gathers:
         program = with_equal_collectives_merged(program, compiler.merges_gathers)
+    if compiler.multiplies_bf16:
+        program = with_bf16_for_products(program, compiler.narrows)
     if compiler.narrows:
         program = with_narrow_collectives(program, compiler)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)

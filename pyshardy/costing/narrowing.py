@@ -1,7 +1,6 @@
 """Sends arrays between devices in the narrower of two types, as XLA does after partitioning.
 
 A conversion of the result of a collective to fewer bits happens before it, one of the operand to more bits after it.
-XLA for TPUs converts what only products of the default precision read to bf16, as its matrix unit does.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from dataclasses import replace
 
 from pyshardy.costing.compilers import Compiler
 from pyshardy.costing.program import (
-    IS_PRECISE,
     CostBlock,
     CostKind,
     CostOp,
@@ -26,7 +24,6 @@ from pyshardy.rules.opspec import op_names
 _SHAPING = frozenset(op_names("stablehlo.", "reshape slice transpose"))
 """Ops that may stand between a collective and the conversion of its result."""
 _CONVERT = "stablehlo.convert"
-_PRODUCTS = frozenset(op_names("stablehlo.", "dot dot_general"))
 
 
 def with_narrow_collectives(program: CostProgram, compiler: Compiler) -> CostProgram:
@@ -45,18 +42,12 @@ class _Narrowing:
     def __init__(self, tensors: tuple[CostTensor, ...], compiler: Compiler) -> None:
         self.tensors = list(tensors)
         self.narrows, self.widens_late = compiler.narrows, compiler.widens_late
-        self.multiplies_bf16 = compiler.multiplies_bf16
         self.kinds: dict[tuple[CostKind, CostTensor, CostTensor], CostKind] = {}
-        self.conversions: dict[tuple[CostTensor, CostTensor], CostKind] = {}
-        self.products: dict[tuple[CostKind, tuple[CostTensor, ...]], CostKind] = {}
 
     def block(self, block: CostBlock) -> CostBlock:
         if not any(_is_one_of(op, self.narrows) for op in block.ops):
             return block
         uses = uses_of(block)
-        if self.multiplies_bf16:
-            block = self._for_products(block, uses)
-            uses = uses_of(block)
         makers = {op.results[0]: op for op in block.ops if len(op.results) == 1}
         readers = {value: op for op in block.ops for value in op.operands if uses[value] == 1}
         instead: dict[int, tuple[CostOp, ...]] = {}  # by the result of the op that is replaced
@@ -70,43 +61,6 @@ class _Narrowing:
                     instead.update(self._after([*before, op]))
         found = [one for op in block.ops for one in (instead.get(op.results[0], (op,)) if op.results else (op,))]
         return block._replace(ops=tuple(found)) if instead else block
-
-    def _for_products(self, block: CostBlock, uses: Mapping[int, int]) -> CostBlock:
-        """A block that converts to bf16 what it sends for products of the default precision alone."""
-        readers: dict[int, list[CostOp]] = {}
-        for op in block.ops:
-            for value in op.operands:
-                readers.setdefault(value, []).append(op)
-        sent: set[int] = set()
-        narrow: dict[int, int] = {}
-        found: list[CostOp] = []
-        for op in block.ops:
-            found.append(op := self._reading(op, narrow))
-            if not (_is_one_of(op, self.narrows) or (op.kind.name in _SHAPING and op.operands[0] in sent)):
-                continue
-            (value,), (wide,) = op.results, op.kind.results
-            sent.add(value)
-            users = readers.get(value, ())
-            if wide.dtype == "f32" and 0 < len(users) == uses[value] and all(_multiplies_bf16(user) for user in users):
-                narrow[value] = len(self.tensors)
-                self.tensors.append(CostTensor(wide.shape, "bf16", 2 * wide.elements))
-                found.append(self._conversion(op, self.tensors[-1], narrow[value]))
-        return block._replace(ops=tuple(found)) if narrow else block
-
-    def _reading(self, op: CostOp, narrow: Mapping[int, int]) -> CostOp:
-        """An op that reads narrow values instead of some."""
-        if narrow.keys().isdisjoint(op.operands):
-            return op
-        operands = tuple([narrow.get(value, value) for value in op.operands])
-        types = tuple([self.tensors[value] for value in operands])
-        kind = self.products.setdefault((op.kind, types), CostKind(op.kind.name, types, op.kind.results, op.kind.facts))
-        return op._replace(kind=kind, operands=operands)
-
-    def _conversion(self, op: CostOp, narrow: CostTensor, result: int) -> CostOp:
-        """The conversion of an op's result."""
-        (wide,) = op.kind.results
-        kind = self.conversions.setdefault((wide, narrow), CostKind(_CONVERT, (wide,), (narrow,)))
-        return CostOp(kind, op.results, (result,), place=op.place)
 
     def _before(self, chain: list[CostOp]) -> Mapping[int, tuple[CostOp, ...]]:
         """A collective, and what reads it up to the conversion, with the conversion first.
@@ -148,18 +102,13 @@ class _Narrowing:
         if key not in self.kinds:
             self.kinds[key] = CostKind(op.kind.name, (before,), (after,), op.kind.facts)
         self.tensors[result] = after
-        traffic = None if op.traffic is None else _scaled(op.traffic, op.kind.operands[0], before)
+        traffic = None if op.traffic is None else scaled(op.traffic, op.kind.operands[0], before)
         return op._replace(kind=self.kinds[key], operands=(operand,), results=(result,), traffic=traffic)
 
 
 def _is_one_of(op: CostOp, kinds: Collection[str]) -> bool:
     """Whether an op is a collective of one of some kinds that sends one array."""
     return op.traffic is not None and op.traffic.kind in kinds and len(op.operands) == len(op.results) == 1
-
-
-def _multiplies_bf16(op: CostOp) -> bool:
-    """Whether the matrix unit of a TPU reads the operands of an op as bf16."""
-    return op.kind.name in _PRODUCTS and not op.kind.fact(IS_PRECISE, False)
 
 
 def _read_by(op: CostOp, readers: Mapping[int, CostOp]) -> list[CostOp]:
@@ -192,15 +141,21 @@ def _as(tensor: CostTensor, other: CostTensor) -> CostTensor:
     return CostTensor(tensor.shape, other.dtype, tensor.elements * other.bytes // max(1, other.elements))
 
 
-def _scaled(traffic: OpTraffic, wide: CostTensor, narrow: CostTensor) -> OpTraffic:
-    """The traffic of the same elements in another type."""
+def scaled(traffic: OpTraffic, wide: CostTensor, narrow: CostTensor) -> OpTraffic:
+    """The traffic of the same elements in another type.
 
-    def scaled(bytes: int) -> int:
+    Args:
+        traffic: The traffic.
+        wide: The type of an operand.
+        narrow: The type instead.
+    """
+
+    def less(bytes: int) -> int:
         return bytes * narrow.bytes // wide.bytes
 
     return replace(
         traffic,
-        bytes_before=scaled(traffic.bytes_before),
-        bytes_after=scaled(traffic.bytes_after),
-        sent_bytes=scaled(traffic.sent_bytes),
+        bytes_before=less(traffic.bytes_before),
+        bytes_after=less(traffic.bytes_after),
+        sent_bytes=less(traffic.sent_bytes),
     )

@@ -49,6 +49,7 @@ from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
+from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 from pyshardy.source.places import user_place
 
@@ -71,6 +72,7 @@ _EXTRA = {
     **dict.fromkeys(("chlo.ragged_dot", "mhlo.ragged_dot"), (RAGGED_NUMBERS,)),
 }
 """Attributes that a cost depends on, besides those that the rule of an op reads."""
+_PRODUCTS = frozenset(op_names("stablehlo.", "convolution dot dot_general"))
 _RAGGED_DIMS = re.compile(r"lhs_(contracting|ragged)_dimensions = \[([\d, ]+)\]")
 
 
@@ -345,7 +347,7 @@ class CostReader:
             found += kernel_facts(node)
         elif node.name == "stablehlo.collective_permute":
             found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
-        elif node.name in ("stablehlo.dot", "stablehlo.dot_general") and _is_precise(node):
+        elif node.name in _PRODUCTS and _is_precise(node):
             found.append((IS_PRECISE, True))
         return tuple(found)
 
