@@ -121,55 +121,7 @@ def test_the_check_can_fail() -> None:
         assert_consistent(CostProgram(given.tensors, found.functions, found.main, found.inputs, found.outputs))
 
 
-MATRIX = """%g = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64,
-  replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<8x16xf32>) -> tensor<16x16xf32>
-"""
-PRODUCT = "%{} = stablehlo.dot_general %x, {}, contracting_dims = [1] x [0]{} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>\n"
-TURNED = "%t = stablehlo.transpose %g, dims = [1, 0] : (tensor<16x16xf32>) -> tensor<16x16xf32>\n"
-ONE, TWO = PRODUCT.format("p", "%g", ""), PRODUCT.format("q", "%g", "")
-
-
-@pytest.mark.parametrize(
-    ("body", "results"),
-    [
-        (MATRIX + ONE, 1),
-        (MATRIX + ONE + TWO, 2),
-        (MATRIX + TURNED + PRODUCT.format("p", "%t", ""), 1),
-    ],
-    ids=["a product", "two products", "a product of the transpose"],
-)
-def test_on_tpus_what_products_alone_read_moves_as_bf16(body: str, results: int) -> None:
-    names, types = ["%p", "%q"][:results], ["tensor<8x16xf32>"] * results
-    given = program(body, "tensor<8x16xf32>", ", ".join(names), ", ".join(types))
-    found = with_narrow_collectives(given, XLA_ON_TPU)
-    assert_consistent(found)
-    before, after = collective(given).traffic, collective(found).traffic
-    assert before is not None and after is not None
-    assert collective(found).kind.results[0].dtype == "bf16"
-    assert after.sent_bytes == before.sent_bytes // 2
-    assert found.body.results == given.body.results
-    assert with_narrow_collectives(given, XLA_ON_GPU) is given
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        MATRIX + PRODUCT.format("p", "%g", ", precision = [HIGHEST, HIGHEST]"),
-        MATRIX + PRODUCT.format("p", "%g", ", precision = [DEFAULT, HIGH]"),
-        MATRIX + ONE + "%n = stablehlo.negate %g : tensor<16x16xf32>\n",
-        MATRIX.replace("f32", "bf16") + ONE.replace("f32", "bf16"),
-    ],
-    ids=["a precise product", "half precise", "something else reads it", "it is narrow already"],
-)
-def test_on_tpus_others_stay(body: str) -> None:
-    dtype = "bf16" if "bf16" in body else "f32"
-    extra = ", %n" if "%n" in body else ""
-    types = f"tensor<8x16x{dtype}>" + (", tensor<16x16xf32>" if extra else "")
-    given = program(body, f"tensor<8x16x{dtype}>", "%p" + extra, types)
-    assert collective(with_narrow_collectives(given, XLA_ON_TPU)).kind is collective(given).kind
-
-
-def test_on_tpus_a_sum_moves_the_narrower_type_too() -> None:
+def test_for_tpus_a_sum_moves_the_narrower_type_too() -> None:
     total = """%g = "stablehlo.all_reduce"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
       ^bb0(%p: tensor<f32>, %q: tensor<f32>):
         %s = stablehlo.add %p, %q : tensor<f32>
