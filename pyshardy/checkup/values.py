@@ -23,7 +23,7 @@ from pyshardy.report.patch import patch
 from pyshardy.results.constraining import constrain
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
-from pyshardy.searching.planning.constraining import constrainable_values
+from pyshardy.searching.planning.constraining import constrainable_in
 from pyshardy.source.syntax import syntax_tree
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
@@ -41,12 +41,11 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
         propagated: The program.
         mesh: Its mesh.
     """
-    module = propagated.before
-    values = named_values(module.root)
+    values = named_values(propagated.before.root)
     sizes = dict(mesh.axes)
     sites = [
         (site, _story(propagated, values[site.number]))
-        for site in constrainable_values(module, values, with_parts=True)
+        for site in constrainable_in(propagated.sharded.root, values, with_parts=True)
     ]
     for site, story in sites:
         for dim, reason in _lost(story).items():
@@ -90,7 +89,7 @@ def uneven_values(propagated: Propagation, mesh: Mesh) -> Iterator[Uneven]:
     """
     sizes = dict(mesh.axes)
     values = named_values(propagated.before.root)
-    for site in constrainable_values(propagated.before, values, with_parts=True):
+    for site in constrainable_in(propagated.sharded.root, values, with_parts=True):
         one = values[site.number]
         held = known_bytes(site.shape, site.element) / prod(sizes[axis] for axes in site.dims for axis in axes)
         for dim, reason in _lost(_story(propagated, one)).items():
