@@ -14,6 +14,7 @@ from pyshardy.api.propagate import propagate
 from pyshardy.compilers.choice import compiler_for, stand_in
 from pyshardy.compilers.target import PLATFORMS, chips_of, compiler_name, with_chip
 from pyshardy.core.text import format_shape
+from pyshardy.costing.chips import chip_names
 from pyshardy.costing.places import By
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.load import load_content
@@ -30,12 +31,9 @@ from pyshardy.watching.names import lost_names
 _GPU = "gpu"
 _CUDA = "cuda"
 _TPU = "tpu"
-_GPUS = re.compile(r"\b(gb200|b200|h200|h100|a100)\b", re.IGNORECASE)
-_TPUS = {
-    "TPU v4": "v4", "TPU v5 lite": "v5e", "TPU v5e": "v5e", "TPU v5": "v5p", "TPU v5p": "v5p",
-    "TPU v6 lite": "v6e", "TPU v6e": "v6e", "TPU7x": "tpu7x",
-}  # fmt: skip
-"""The chips by what `jax.Device.device_kind` calls them."""
+_WORD = re.compile(r"\w+")
+_TPUS = {"TPU v5 lite": "v5e", "TPU v5": "v5p", "TPU v6 lite": "v6e"}
+"""What `jax.Device.device_kind` says of chips that it calls otherwise than the table of chips."""
 _MOST_REPLICATIONS = 8
 
 
@@ -214,11 +212,13 @@ def _compiler(given: str | None, hardware: str, platform: str, devices: int) -> 
 def chip_of_device(kind: str) -> str:
     """The chip of a device, by what JAX calls it; empty if prices for it are unknown.
 
-    >>> chip_of_device("NVIDIA H100 80GB HBM3"), chip_of_device("TPU v5 lite"), chip_of_device("cpu")
-    ('h100', 'v5e', '')
+    >>> chip_of_device("NVIDIA H100 80GB HBM3"), chip_of_device("TPU v5 lite"), chip_of_device("TPU7x")
+    ('h100', 'v5e', 'tpu7x')
+    >>> chip_of_device("cpu"), chip_of_device("NVIDIA GH200 480GB")
+    ('', '')
     """
-    found = _GPUS.search(kind)
-    return found[1].lower() if found else _TPUS.get(kind, "")
+    known = chip_names()
+    return _TPUS.get(kind) or next((word for word in _WORD.findall(kind.lower()) if word in known), "")
 
 
 def _one_line(error: ShardyError) -> str:
