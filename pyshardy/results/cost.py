@@ -109,7 +109,7 @@ class Cost:
 
         Args:
             path: The file.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            format: A `PageFormat` or its name: "html", "json", ...
             hints: Whether to look for annotations that make the program send less, which partitions it a few times.
 
         Raises:

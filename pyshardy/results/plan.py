@@ -211,7 +211,7 @@ class Plan:
 
         Args:
             path: The file.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            format: A `PageFormat` or its name: "html", "json", ...
             hints: Whether to look for further annotations that make the program send less.
 
         Raises:
