@@ -29,7 +29,7 @@ from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
-from pyshardy.results.cost import Cost, chip_of, collective_model
+from pyshardy.results.cost import Cost, chip_of_partition, collective_model
 from pyshardy.results.hints.remedies import Remedy
 from pyshardy.results.partition import Partition
 from pyshardy.results.verbs import Result
@@ -168,7 +168,7 @@ class _Checkup:
             )
         self.mesh_name, self.mesh = mesh
         estimate = self.found.estimate
-        chip = find_hardware(chip_of(self.found.partition) if judge.hardware is None else judge.hardware)
+        chip = find_hardware(chip_of_partition(self.found.partition) if judge.hardware is None else judge.hardware)
         self.pricer = Pricer(make_topology(chip, self.mesh.axes, judge.networks, judge.shape), judge.model)
         self.limit = estimate.memory_limit_bytes
 

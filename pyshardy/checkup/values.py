@@ -20,7 +20,7 @@ from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import patch
-from pyshardy.results.constraining import constrain
+from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
 from pyshardy.searching.planning.constraining import constrainable_in
@@ -164,7 +164,7 @@ def _cure(
         why,
         (value.span.file, value.span.line, value.span.column),
         f"{constraint.text} at {constraint.place}",
-        partial(constrain, constraints=(constraint,), mesh=mesh),
+        partial(with_plan_constraints, constraints=(constraint,), mesh=mesh),
         partial(_diff, constraint),
         value.span,
     )

@@ -32,7 +32,7 @@ _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 _ADDING = ("all_reduce", "reduce_scatter")
 
 
-class Row(Protocol):
+class CollectiveFacts(Protocol):
     """The part of a collective that is used here; `report.traffic.CollectiveRow` provides it."""
 
     @property
@@ -77,7 +77,7 @@ class Cause(NamedTuple):
     op: int | None = None
 
 
-class Matcher:
+class CauseFinder:
     """Finds the cause of each collective of a traced program.
 
     The location of a collective has the name and line of the op that needs it, and the operand or result. If several
@@ -143,7 +143,7 @@ class Matcher:
             return ("result", mismatch.tensor - count, False, *place)
         return ("operand", mismatch.tensor, False, *place)
 
-    def causes(self, rows: Sequence[Row]) -> list[Cause]:
+    def causes(self, rows: Sequence[CollectiveFacts]) -> list[Cause]:
         """The causes of collectives, in order."""
         alike: dict[tuple[Any, ...], list[int]] = {}
         for number, row in enumerate(rows):
@@ -164,7 +164,7 @@ class Matcher:
             if 0 <= op < subject.op_count:
                 yield _place(self.names.label(op))[1:]
 
-    def _around(self, row: Row, at: tuple[Any, ...]) -> list[Cause]:
+    def _around(self, row: CollectiveFacts, at: tuple[Any, ...]) -> list[Cause]:
         """The candidates for a collective of a compiler: first the sums, if it adds up, then the reshards."""
         meetings = [self._of_meeting(one) for one in self._near.get(at, ())]
         along = [one for one in meetings if any(_is_along(axis, row) for _, _, axes in one.places for axis in axes)]
@@ -176,7 +176,7 @@ class Matcher:
         moving = [self._of_moving(one) for one in self._moving.get(at, ())]
         return sums or along or meetings or moving
 
-    def _candidates(self, row: Row) -> list[Cause]:
+    def _candidates(self, row: CollectiveFacts) -> list[Cause]:
         at = row.op, *(row.source or (None, 0, 0))
         if self.of_compiler:
             return self._around(row, at)
@@ -193,7 +193,7 @@ class Matcher:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
         return [self._of_sum(one, need.what, row) for one in self._sums.get(place, ())]
 
-    def _beside(self, row: Row, at: tuple[Any, ...]) -> list[Mismatch]:
+    def _beside(self, row: CollectiveFacts, at: tuple[Any, ...]) -> list[Mismatch]:
         """The conflicts of the ops whose results the ops at a place use: a constraint reshards what it is given."""
         program = self.why.subject.program
         makers = dict.fromkeys(
@@ -212,7 +212,7 @@ class Matcher:
         text = mismatch_text(self.why, mismatch)
         return Cause(text, mismatch.value, tuple(clashing(self.why, mismatch)), mismatch, op)
 
-    def _of_sum(self, op: int, word: str, row: Row) -> Cause:
+    def _of_sum(self, op: int, word: str, row: CollectiveFacts) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))
         along = [one for one in places if any(_is_along(axis, row) for axis in one[2])]
         places = along or places
@@ -238,7 +238,7 @@ class Matcher:
         shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
         return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
 
-    def _unknown(self, row: Row) -> Cause:
+    def _unknown(self, row: CollectiveFacts) -> Cause:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
         asked = {_CALLS} if row.kind == RAGGED else _COLLECTIVES
@@ -268,7 +268,7 @@ class Matcher:
             ):
                 yield op
 
-    def _split_along(self, row: Row, values: Iterable[int]) -> list[tuple[int, int, Axes]]:
+    def _split_along(self, row: CollectiveFacts, values: Iterable[int]) -> list[tuple[int, int, Axes]]:
         """The values and dimensions with axes along which a collective communicates."""
         subject = self.why.subject
         return [
@@ -279,7 +279,7 @@ class Matcher:
             if any(_is_along(axis, row) for axis in given.axes)
         ]
 
-    def _needing(self, row: Row) -> Callable[[int], Cause | None]:
+    def _needing(self, row: CollectiveFacts) -> Callable[[int], Cause | None]:
         """The cause for an op that needs data from other shards."""
 
         def cause(op: int) -> Cause | None:
@@ -309,7 +309,7 @@ class Matcher:
         return cause
 
 
-def _is_along(axis: AxisRef, row: Row) -> bool:
+def _is_along(axis: AxisRef, row: CollectiveFacts) -> bool:
     """Whether a collective communicates along an axis or a part of it."""
     return any(one.startswith(quote(axis.name)) for one in row.axes or ())
 

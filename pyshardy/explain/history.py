@@ -109,7 +109,7 @@ class History:
         found: dict[int, list[AxisPlacement]] = {}
         program = self.subject.program
         for value, sharding in enumerate(program.shardings):
-            for dim, axis in axes_of(sharding):
+            for dim, axis in axes_with_dims(sharding):
                 found.setdefault(value, []).append(AxisPlacement(dim, axis, GIVEN_STEP))
         for op, view in program.views.items():
             (value,) = program.results[op]
@@ -175,7 +175,7 @@ class History:
         return sorted(found, key=lambda chain: (chain.axis.pre_size, chain.axis.size or 0))
 
 
-def axes_of(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
+def axes_with_dims(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
     """Every axis on a dimension, with the dimension."""
     for dim, given in enumerate(() if sharding is None else sharding.dims):
         for axis in given.axes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pyshardy.explain.history import History
 from pyshardy.explain.reason import Reason, ReasonKind
-from pyshardy.explain.whole import reasons_of
+from pyshardy.explain.whole import whole_reasons
 
 _LOSSES = frozenset(
     (
@@ -26,7 +26,7 @@ def all_reasons(history: History, value: int, dim: int) -> list[Reason]:
         value: The holder of the value.
         dim: The dimension.
     """
-    found = reasons_of(history, value, dim)
+    found = whole_reasons(history, value, dim)
     if found[-1].kind is ReasonKind.NOBODY:
         lost = lost_before(history, value, dim)
         if lost is not None:
@@ -87,7 +87,7 @@ def _loss(history: History, value: int, dim: int) -> Reason | None:
         return None
     if sharding is not None and (sharding.rank != len(shape) or sharding.dims[dim].axes):
         return None
-    cause = next((one for one in reasons_of(history, value, dim) if one.kind in _LOSSES), None)
+    cause = next((one for one in whole_reasons(history, value, dim) if one.kind in _LOSSES), None)
     if cause is None or cause.axis is None:
         return None
     return Reason(ReasonKind.LOST, cause.axis, cause.op, cause.asker, (value, dim), first=cause)

@@ -30,7 +30,7 @@ from pyshardy.rules.properties import Priority
 _ORDER = {kind: place for place, kind in enumerate(ReasonKind)}
 
 
-def reasons_of(history: History, value: int, dim: int) -> list[Reason]:
+def whole_reasons(history: History, value: int, dim: int) -> list[Reason]:
     """The reasons why a dimension of a value has no axis, the most important first.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 from warnings import warn
 
 from pyshardy.core.axis_lists import sort_axes
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.jax_values import (
     is_jax_mesh,
     is_named_sharding,
@@ -42,13 +42,13 @@ _VARIABLE = re.compile(r"\*|(?<!\d)\d{1,9}(?:,\d{1,9})?\.\.\d{1,9}(?!\d)")
 _LAST = 2
 _MOST_LAYERS = 100_000
 _MOST_NAMES = 8
-Annotations = Mapping[str, Any]
-Given = tuple[str, InterfaceTensor, Any]
+ShardingsByName = Mapping[str, Any]
+PortAnnotation = tuple[str, InterfaceTensor, Any]
 Checked = tuple[str, InterfaceTensor, TensorSharding | None]
 """The attribute of the main function, the input or output, and its sharding."""
 
 
-def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module:
+def annotate(module: Module, shardings: ShardingsByName, mesh: Any = None) -> Module:
     """A module with new shardings on the inputs and outputs of these names.
 
     Args:
@@ -78,8 +78,8 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
 
 
 def named_ports(
-    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: Annotations
-) -> list[Given]:
+    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: ShardingsByName
+) -> list[PortAnnotation]:
     """The inputs and outputs that match the names, each with its last annotation.
 
     Raises:
@@ -91,7 +91,7 @@ def named_ports(
         raise UsageError(_DOING, got=named_type(shardings), needed=needed)
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
-    found: dict[tuple[str, int], Given] = {}
+    found: dict[tuple[str, int], PortAnnotation] = {}
     for name, sharding in shardings.items():
         if not isinstance(name, str):
             raise UsageError(_DOING, got=f"{name!r} as a name", needed="the name of an input or output")
@@ -101,7 +101,7 @@ def named_ports(
     return list(found.values())
 
 
-def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | None = None) -> Module:
+def annotate_ports(module: Module, annotations: Iterable[PortAnnotation], mesh: Mesh | None = None) -> Module:
     """A module with other shardings on some inputs and outputs.
 
     Args:
@@ -111,17 +111,19 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
     """
     given = list(annotations)
     _warn_of_explicit_axes(module, given)
-    for mesh_ in meshes_of(given):
+    for mesh_ in annotated_meshes(given):
         module = with_mesh(module, mesh_)
     return store_annotations(module, checked(given, module_meshes(module.root), mesh))
 
 
-def meshes_of(annotations: Iterable[Given]) -> list[Mesh]:
+def annotated_meshes(annotations: Iterable[PortAnnotation]) -> list[Mesh]:
     """The meshes that come with annotations."""
     return list({core_mesh(value.mesh): None for _, _, value in annotations if is_named_sharding(value)})
 
 
-def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh | None = None) -> list[Checked]:
+def checked(
+    annotations: Iterable[PortAnnotation], meshes: Mapping[str, Mesh], mesh: Mesh | None = None
+) -> list[Checked]:
     """The annotations as valid shardings.
 
     Args:
@@ -207,7 +209,7 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     found = [position for position in near if matcher.match(_path(names[position]))]
     if found:
         return found
-    folded = [found.name for found in fold((name, None) for name in names)]
+    folded = [found.name for found in fold_names((name, None) for name in names)]
     nearest = get_close_matches(pattern, folded, n=3, cutoff=0.3) or folded[:_MOST_NAMES]
     raise UsageError(
         _DOING,

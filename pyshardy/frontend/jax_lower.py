@@ -131,7 +131,7 @@ def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
     return None if current.empty or not jax.sharding.get_mesh().empty else current
 
 
-def lower(
+def lower_function(
     function: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -230,8 +230,8 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
     with target.context():
         try:
             if hasattr(jitted, "trace"):
-                return lower_traced(stage(jitted.trace(*args, **kwargs)), target.platform)
-            return stage(jitted.lower(*args, **kwargs))
+                return lower_traced(jax_stage(jitted.trace(*args, **kwargs)), target.platform)
+            return jax_stage(jitted.lower(*args, **kwargs))
         except RuntimeError as error:
             if target.spec_mesh is not None or "non-empty mesh" not in str(error):
                 raise
@@ -270,7 +270,7 @@ def lower_traced(traced: Any, platform: str | None) -> Any:
         ) from error
 
 
-def stage(found: Any) -> Any:
+def jax_stage(found: Any) -> Any:
     """JAX's `Lowered` or `Traced` inside the result of a wrapper of `jax.jit`."""
     while not isinstance(found, (jax.stages.Lowered, jax.stages.Traced)):
         inner = getattr(found, "lowered", None) or getattr(found, "traced", None)

@@ -32,7 +32,7 @@ _KERAS_STEPS = {
 }
 """Per step of keras, the parts of its state: how they are called here, and the lists that they are values of."""
 
-Names = Mapping[str, tuple[str, tuple[int, ...]]]
+ModelNames = Mapping[str, tuple[str, tuple[int, ...]]]
 """For the name that JAX was given: the name in the model, and the shape without what a key's data adds."""
 
 
@@ -74,7 +74,7 @@ def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowere
     return _renamed(module, _nnx_names(function, args, kwargs))
 
 
-def _renamed(module: Module, names: Names) -> Module:
+def _renamed(module: Module, names: ModelNames) -> Module:
     """The module with these names, where the shapes fit."""
 
     def told(name: str, shape: tuple[int, ...]) -> str | None:
@@ -101,7 +101,7 @@ def _renamed(module: Module, names: Names) -> Module:
     return module.with_root(root)
 
 
-def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Names:
+def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelNames:
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):

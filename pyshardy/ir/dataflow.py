@@ -18,7 +18,7 @@ from pyshardy.rules.traits import DataFlow
 EDGE = "sdy.data_flow_edge"
 FUNCTION_EDGE = "sdy.func_data_flow_edge"
 EDGES = frozenset((EDGE, FUNCTION_EDGE))
-BARRIER = "sdy.propagation_barrier"
+PROPAGATION_BARRIER = "sdy.propagation_barrier"
 
 _SAME_INDEX_OPS = ops_that(lambda traits: traits.data_flow is DataFlow.SAME_INDEX)
 _COMPUTATIONS = ops_that(lambda traits: traits.data_flow is DataFlow.COMPUTATION)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.costing.estimate import CollectiveCost, Estimate
 from pyshardy.costing.peak import LiveValue
@@ -281,7 +281,7 @@ def _live(found: Estimate) -> Table:
     equal = list(like.values())
     groups = [
         (folded.name, [one for member in folded.members for one in equal[member]])
-        for folded in fold((ones[0].name, key[1:]) for key, ones in like.items())
+        for folded in fold_names((ones[0].name, key[1:]) for key, ones in like.items())
     ]
     groups.sort(key=lambda group: -sum(one.bytes for one in group[1]))
     rest = [one for _, ones in groups[_MOST_ROWS:] for one in ones]

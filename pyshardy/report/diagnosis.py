@@ -12,7 +12,7 @@ from rich.text import Text
 from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
-from pyshardy.report.patch import merged
+from pyshardy.report.patch import merged_patches
 from pyshardy.report.printing import Page, html, printed
 from pyshardy.source.places import SourcePlace
 
@@ -130,7 +130,7 @@ class Diagnosis:
     @property
     def patch(self) -> str:
         """The patches of all findings as one."""
-        return merged([one.patch for one in self.findings])
+        return merged_patches([one.patch for one in self.findings])
 
     def to_json(self) -> dict[str, Any]:
         """The diagnosis as JSON-ready data."""

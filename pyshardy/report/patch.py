@@ -149,7 +149,7 @@ class _Edit(NamedTuple):
     lines: tuple[str, ...]
 
 
-def merged(patches: Sequence[str]) -> str:
+def merged_patches(patches: Sequence[str]) -> str:
     """One diff for several of the same files as they are, for `patch -p1` and `git apply`.
 
     Args:
@@ -157,7 +157,7 @@ def merged(patches: Sequence[str]) -> str:
 
     >>> one, two = ("--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,2 @@\\n-x = 1\\n+x = 2\\n y\\n",
     ...             "--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,3 @@\\n x = 1\\n y\\n+z\\n")
-    >>> print(merged([one, two]), end="")
+    >>> print(merged_patches([one, two]), end="")
     --- a/f.py
     +++ b/f.py
     @@ -1,2 +1,3 @@

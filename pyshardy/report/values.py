@@ -76,7 +76,7 @@ class Values(Sequence[ValueRow]):
         """
         if not isinstance(pattern, str):
             raise UsageError(_LOOKING, got=named_type(pattern), needed=_NAMED)
-        fits = Matcher(pattern)
+        fits = ValuePattern(pattern)
         found = tuple(row for row in self.rows if fits(row))
         if found:
             return replace(self, rows=found)
@@ -127,7 +127,7 @@ class Values(Sequence[ValueRow]):
 # Names
 
 
-class Matcher:
+class ValuePattern:
     """Whether a pattern names a value.
 
     Args:

@@ -180,7 +180,7 @@ def cost_of(
         UsageError: A network is unknown, or the mesh does not fit.
     """
     with pause_gc():
-        chip = hardware or find_hardware(chip_of(part))
+        chip = hardware or find_hardware(chip_of_partition(part))
         given, part = part, _as_on_tpus(part, chip)
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
@@ -211,7 +211,7 @@ def _as_on_tpus(part: Partition, hardware: Hardware) -> Partition:
     return finish_partition(sharded, replace(part.options, dump_directory=""), root)
 
 
-def chip_of(result: Partition) -> str:
+def chip_of_partition(result: Partition) -> str:
     """The chip of the compiler that was asked; else the usual one."""
     return (result.answer.target.chip if result.answer is not None else "") or "v5p"
 

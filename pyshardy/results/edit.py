@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.frontend.annotate import (
-    Annotations,
     Checked,
+    ShardingsByName,
     annotate_ports,
+    annotated_meshes,
     checked,
     core_mesh,
-    meshes_of,
     named_ports,
     store_annotations,
     with_mesh,
@@ -73,7 +73,7 @@ class Edit(Generic[R]):
             return compare_results(self.before, self.result, str(self.reach))
         return _difference(self, self.before.editing, self.state)
 
-    def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+    def edit(self, shardings: ShardingsByName, mesh: Any = None) -> Edit[R]:
         """The result with further annotations; its difference is relative to this result."""
         return make_edit(self.result, shardings, mesh)
 
@@ -95,13 +95,13 @@ class Edit(Generic[R]):
         return self.difference._repr_html_()
 
 
-def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+def make_edit(before: R, shardings: ShardingsByName, mesh: Any = None) -> Edit[R]:
     """A result with other annotations; see `ProgramResult.edit`."""
     sharded = before.sharded
     state, interface = before.editing, sharded.interface
     given = named_ports(interface.inputs, interface.outputs, shardings)
     meshes = state.base.meshes
-    brought = meshes_of(given) + ([] if mesh is None else [core_mesh(mesh)])
+    brought = annotated_meshes(given) + ([] if mesh is None else [core_mesh(mesh)])
     if any(one not in meshes.values() for one in brought):
         module = before.before if mesh is None else with_mesh(before.before, core_mesh(mesh))
         annotated = annotate_ports(module, given, None if mesh is None else core_mesh(mesh))

@@ -25,7 +25,7 @@ from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
 from pyshardy.report.printing import html, printed
 from pyshardy.report.rules import PlanRule, code_of
-from pyshardy.results.constraining import constrain
+from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.cost import Cost
 from pyshardy.results.partition import Partition, partition_of
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -153,7 +153,9 @@ class Plan:
         module = self._module() if module is None else module
         mesh = Mesh(list(self.summary.mesh))
         annotated = annotate(module, self.specs, mesh)
-        return constrain(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
+        return (
+            with_plan_constraints(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
+        )
 
     @cached_property
     def propagated(self) -> Propagation:

@@ -138,10 +138,10 @@ class Propagation(Result, ResultShardings):
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
         from pyshardy.report.value_row import ValueRow
-        from pyshardy.results.values import place_of, places_of_variable
+        from pyshardy.results.values import place_of_row, places_of_variable
 
         if isinstance(value, ValueRow):
-            return self.why.explain(value.name, details, [place_of(value)])
+            return self.why.explain(value.name, details, [place_of_row(value)])
         try:
             return self.why.explain(value, details)
         except UsageError:

@@ -45,7 +45,7 @@ def values_of(summary: Summary, result: ProgramResult, run: Traced, origins: Ori
     return Values(summary.title, summary.meshes, tuple(rows))
 
 
-def place_of(row: ValueRow) -> Place:
+def place_of_row(row: ValueRow) -> Place:
     """Where the values of a row are in the program."""
     if row.kind != OP or not row.frames:
         return Place(row.name)
