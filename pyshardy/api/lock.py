@@ -1,4 +1,4 @@
-"""The public functions that write what is to be reviewed about a program, and compare another with it."""
+"""The public functions that write the lock of a program, and compare another program with it."""
 
 from __future__ import annotations
 

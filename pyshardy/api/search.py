@@ -77,8 +77,8 @@ def search(
         constraints: Whether to constrain intermediate values where this makes the plan better.
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
-        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
-            one whose program costs least as it partitions it, and fits when it is compiled to the end. That takes a
+        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": it partitions
+            the best plans, and the cheapest of these programs that fits, compiled to the end, is the plan. That takes a
             second or so for each of seven programs, and up to three minutes for the plan, after the budget. By default,
             or with "none", no compiler is asked.
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"

@@ -85,8 +85,8 @@ class CauseFinder:
 
     Args:
         why: Explains the values of the propagated program.
-        of_compiler: Whether a compiler made the collectives. Their locations have the name and line of the op that the
-            compiler was at: the op that needs the value, or the op that makes it.
+        of_compiler: Whether a compiler made the collectives. Their locations name one op of the program: the one that
+            needs the value, or the one that makes it.
     """
 
     def __init__(self, why: Why, of_compiler: bool = False) -> None:
@@ -194,7 +194,7 @@ class CauseFinder:
         return [self._of_sum(one, need.what, row) for one in self._sums.get(place, ())]
 
     def _beside(self, row: CollectiveFacts, at: tuple[Any, ...]) -> list[Mismatch]:
-        """The conflicts of the ops whose results the ops at a place use: a constraint reshards what it is given."""
+        """The conflicts of the ops that feed the ops at a place: a constraint reshards its operand."""
         program = self.why.subject.program
         makers = dict.fromkeys(
             program.owners[self.why.subject.holder(value)]

@@ -174,7 +174,7 @@ def story_of(why: Why, alike: Sequence[tuple[CollectiveFacts, Cause]]) -> Explai
 
 
 def _common_origin(origins: Sequence[str]) -> str:
-    """Where the axes come from in one text; those of the first that have other origins stand for the others."""
+    """Where the axes come from, in one text. Where collectives differ in that, the first one is told."""
     return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 

@@ -1,4 +1,4 @@
-"""Finds where an axis was lost that would have come to a dimension: at which value before, and why."""
+"""Finds where a dimension lost an axis on its way: at which earlier value, and why."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def all_reasons(history: History, value: int, dim: int) -> list[Reason]:
 def lost_before(history: History, value: int, dim: int) -> Reason | None:
     """The nearest value before, along a dimension, that did not get an axis; None if there never was one.
 
-    It goes from the result of an op to the operands that share the dimension. What it finds is kept, so a walk over all
-    values of a program is one walk through it.
+    It goes from the result of an op to the operands that share the dimension. Answers are kept, so asking for all
+    values visits every value once.
 
     Args:
         history: The history of the program.

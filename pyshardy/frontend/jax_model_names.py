@@ -30,7 +30,7 @@ _KERAS_STEPS = {
     "test_step": (*_MODEL, *_METRICS),
     "predict_step": _MODEL,
 }
-"""Per step of keras, the parts of its state: how they are called here, and the lists that they are values of."""
+"""For each step of keras, the parts of its state: the name here, and the list of variables with the values."""
 
 ModelNames = Mapping[str, tuple[str, tuple[int, ...]]]
 """For the name that JAX was given: the name in the model, and the shape without what a key's data adds."""
@@ -54,7 +54,7 @@ def with_model_names(module: Module, function: Any, args: Sequence[Any], kwargs:
 
 
 def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowered) -> Module:
-    """The same where no arguments are there: models are put together again from what `lowered` keeps of them.
+    """The same without arguments: models are built again from what `lowered` keeps of them.
 
     Args:
         module: The module.

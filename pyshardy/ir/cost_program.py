@@ -85,7 +85,7 @@ def cost_program(root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCa
 
 
 class SharedKinds:
-    """State that descriptions of several modules of one context share, so that like ops are of one kind in all.
+    """What several modules of one context share, so that equal ops have one kind in all of them.
 
     It holds MLIR attributes, so it must not outlive the context.
     """

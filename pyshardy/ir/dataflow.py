@@ -88,7 +88,7 @@ def edge_of(owner: Value) -> Op | None:
 
 
 def edge_of_source(op: Op, index: int) -> Op | None:
-    """The edge that has operand `index` of `op` as a source, as far as the reference recognises it.
+    """The edge of which operand `index` of `op` is a source; None where the reference finds none.
 
     It does not recognise operands of named and manual computations.
 

@@ -9,7 +9,7 @@ from pyshardy.ir.blocks import Region
 from pyshardy.ir.op import Op
 
 MANY = 256
-"""The fewest ops in a function for which it pays to record where the ops of a name are."""
+"""From so many ops in a function on, an index of them by name pays."""
 
 
 def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:

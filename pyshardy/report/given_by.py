@@ -59,8 +59,8 @@ def _listed(origins: Sequence[str]) -> str:
 class ShortNames:
     """Names of annotated inputs and outputs by their last keys, as `annotate` takes them: `*['w1']`.
 
-    A short name keeps as many keys as are needed to distinguish it, except for the number of the layer, from names
-    beside it and from all other annotated names. `params['layers'][3]['w1']` becomes `*['w1']` even if there is also
+    A short name keeps the keys that distinguish it from the names beside it and from all other annotated names. The
+    number of the layer does not count. `params['layers'][3]['w1']` becomes `*['w1']` even if there is also
     `state['layers'][3]['w1']`, unless that is annotated too.
 
     Args:

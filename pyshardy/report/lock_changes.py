@@ -207,7 +207,8 @@ def _mesh(axes: str, order: str) -> str:
 
 
 def _inputs_alone(lock: Lock, found: Lock) -> tuple[Lock, Lock]:
-    """Both with what a lock of inputs knows: axes of more than one device, and inputs whose names end as it says.
+    """Both programs, reduced to what a lock of inputs knows: axes with several devices, and inputs that match its
+    names.
 
     A program has the name of the argument before a path. A lock of MaxText has no element types, and may lack shapes.
     """
@@ -264,7 +265,7 @@ def _folded(changes: Sequence[LockChange]) -> Iterator[LockChange]:
 
 
 def _moved(changes: Sequence[LockChange]) -> Iterator[LockChange]:
-    """The changes, with what is gone in one scope and new in another, as when a scope gets another name, as one."""
+    """The changes; what is gone in one scope and new in another is one change, as when a scope is renamed."""
     new: dict[Hashable, list[LockChange]] = {}
     for change in changes:
         if not change.before and change.kind in _IN_SCOPES:

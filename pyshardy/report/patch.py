@@ -153,7 +153,7 @@ def merged_patches(patches: Sequence[str]) -> str:
     """One diff for several of the same files as they are, for `patch -p1` and `git apply`.
 
     Args:
-        patches: The diffs. Where two of them change the same words, they stay one behind the other.
+        patches: The diffs. If two of them change the same words, both stay, one behind the other.
 
     >>> one, two = ("--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,2 @@\\n-x = 1\\n+x = 2\\n y\\n",
     ...             "--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,3 @@\\n x = 1\\n y\\n+z\\n")

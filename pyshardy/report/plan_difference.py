@@ -151,7 +151,7 @@ def _conditions(found: PlanSummary) -> tuple[str, str, str]:
 
 
 def _inputs(before: PlanSummary, after: PlanSummary) -> Iterable[InputSpecChange]:
-    """The inputs that are sharded otherwise; those that change alike are one row, those of most bytes first."""
+    """The inputs whose shardings differ, the largest first; inputs that change alike are one row."""
     sides = [{one.name: one for one in found.specs if not one.is_output} for found in (before, after)]
     alike: dict[tuple[Dims | None, Dims | None], list[PlanSpec]] = {}
     for name in dict.fromkeys([*sides[0], *sides[1]]):

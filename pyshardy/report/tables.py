@@ -46,7 +46,7 @@ def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
 
 
 def _undivided(summary: Summary, options: TableOptions, width: int) -> list[Text]:
-    """The axes that inputs and outputs lack as these do not divide them; of annotated ones, a warning says so."""
+    """The axes that inputs and outputs lack because they do not divide them. Annotated ones have a warning instead."""
     rows = [row for row in (*summary.inputs, *summary.outputs) if row.bytes_per_device <= row.bytes_per_device_before]
     lost = [(row.name, (one, row.shape[one.dimension])) for row in rows for one in row.undivided]
     folded = fold_names(lost)

@@ -200,7 +200,7 @@ def view_for(hardware: Hardware) -> View:
 
 
 def _as_on_tpus(part: Partition, hardware: Hardware) -> Partition:
-    """The same program as XLA for TPUs would propagate it, if the chip is one of them and that makes a difference."""
+    """The program as XLA for TPUs propagates it, for a TPU for which that differs."""
     options = part.propagate_options
     if options.compiler or options.view is not View.XLA or view_for(hardware) is not View.TPU:
         return part

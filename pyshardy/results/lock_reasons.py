@@ -111,7 +111,7 @@ class _Reasons:
         return replace(change, places=at, why=tuple(said[:_MOST_REASONS]))
 
     def _gone(self, change: LockChange) -> LockChange:
-        """A collective that is gone, with the lines of the ops that it was for, as far as they are still there."""
+        """A collective that is gone, with the lines of those ops that needed it and still exist."""
         name = change.what.rpartition(" ")[2]
         ops = [
             label_place(label)

@@ -197,7 +197,7 @@ class Propagation(Result, ResultShardings):
 
     @cached_property
     def with_run(self) -> Propagation:
-        """The same with the run that explains it, on the nodes of its module; propagated again where these are gone."""
+        """The same with its run of propagation, on the nodes of its module; propagated again if the run is gone."""
         if self.has_run:
             return self
         sharded, root = shard(self.before, replace(self.options, dump_directory=""))

@@ -127,7 +127,7 @@ class _Maker:
         )
 
     def _place(self, op: Op) -> tuple[str | None, tuple[Frame, ...]]:
-        """JAX's name for an op, and the calls that led to it, by location; many ops share one."""
+        """By location, JAX's name for an op and the calls that led to it; many ops share a location."""
         location = op.location
         found = self._places.get(location)
         if found is None:

@@ -37,7 +37,7 @@ def plan_data(found: PlanSummary) -> dict[str, Any]:
 
 
 def _rows(found: PlanSummary) -> Iterator[tuple[PlanRow, int]]:
-    """The plan, the rows beside it, and those of other candidates that none of these are; each with its kind."""
+    """The plan, the rows beside it, and the other candidates; each with its kind."""
     yield found.chosen, 0
     for row in found.rows[:_MOST_ROWS]:
         yield row, ROW_KINDS.index("experts' and the given")

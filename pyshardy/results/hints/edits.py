@@ -111,7 +111,7 @@ def ways_for(
 
     Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, constraints of values that
     lines of the source compute, and other code. One that needs no more memory goes first if it saves at least half as
-    much. Told besides are one that needs much less memory, and other code that saves more if something else holds.
+    much. Besides, it names a way that needs much less memory, and other code that saves more on a condition.
 
     Args:
         why: Explains the values of the propagated program.

@@ -66,7 +66,7 @@ def _trial(found: PerDevice) -> Trial:
 
 
 def _key(state: EditState) -> Hashable:
-    """The shardings that partitioning reads, as far as they differ from the base; it closes all dimensions first."""
+    """The shardings that partitioning reads and that differ from the base; dimensions are compared as closed."""
     base = state.base.run.propagated.shardings
     pairs = [(value, _closed(base[value]), _closed(new)) for value, new in state.shardings.items()]
     return frozenset((value, new) for value, old, new in pairs if new != old)
