@@ -13,7 +13,7 @@ from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
 from pyshardy.report.patch import merged_patches
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.printing import Page, Printable
 from pyshardy.source.places import SourcePlace
 
 _SCREEN = 24
@@ -106,7 +106,7 @@ def _figures(one: Figures) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Printable):
     """The findings on a program, the one that saves most first.
 
     Attributes:
@@ -147,12 +147,6 @@ class Diagnosis:
     def tables(self) -> Page:
         """The findings as paragraphs of one screen, in the width in which they are printed."""
         return Page(lambda width: _screen(self, width))
-
-    def __str__(self) -> str:
-        return printed(self.tables())
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def _screen(found: Diagnosis, width: int) -> list[Text]:

@@ -14,7 +14,7 @@ from pyshardy.report.difference import totals_table
 from pyshardy.report.layout import paragraph
 from pyshardy.report.lock import Lock
 from pyshardy.report.lock_changes import CHANGE_KINDS, LockChange
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.printing import Page, Printable
 
 CHECK_VERSION = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
@@ -38,7 +38,7 @@ _MOST_BLOCKS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class LockDifference:
+class LockDifference(Printable):
     """The comparison of a program with a lock. It is true if they are equal and no budget is broken.
 
     Attributes:
@@ -127,14 +127,8 @@ class LockDifference:
             for line in totals_table(self.totals).lines(width - 2):
                 yield Text("  ") + line
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return f"<LockDifference: {self.verdict}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def _said_by(lock: Lock) -> dict[str, str]:

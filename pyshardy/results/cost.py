@@ -25,7 +25,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.xla.compare_places import compared_scatters
 from pyshardy.propagation.options import View
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.printing import Page, Printable
 from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.sharded_program import shard
@@ -41,7 +41,7 @@ _ON_TPUS = (
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Printable):
     """The estimated cost of a partitioned program; see `Estimate` for its figures.
 
     Attributes:
@@ -156,14 +156,8 @@ class Cost:
         """The figures as tables, in the width in which they are printed."""
         return cost_tables(self.estimate, self.speaker)
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def cost_of(

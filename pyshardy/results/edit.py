@@ -23,7 +23,7 @@ from pyshardy.frontend.annotate import (
 from pyshardy.ir.module import Module
 from pyshardy.report.changes import Change, Total, folded_changes
 from pyshardy.report.difference import Difference
-from pyshardy.report.printing import Page
+from pyshardy.report.printing import Page, Printable
 from pyshardy.results.compare import communication_of, compare_results, joined_changes, value_name
 from pyshardy.results.edit_base import INPUT, OUTPUT, Base, EditState, Reach
 from pyshardy.results.edit_run import import_edited, propagate_edits
@@ -37,7 +37,7 @@ _KINDS = {"arg_attrs": "input", "res_attrs": "output"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Edit(Generic[R]):
+class Edit(Printable, Generic[R]):
     """A result with other annotations, and the difference they make.
 
     Attributes:
@@ -87,12 +87,6 @@ class Edit(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Edit of {self.before.title}: {self.reach}>"
-
-    def __str__(self) -> str:
-        return str(self.difference)
-
-    def _repr_html_(self) -> str:
-        return self.difference._repr_html_()
 
 
 def make_edit(before: R, shardings: ShardingsByName, mesh: Any = None) -> Edit[R]:

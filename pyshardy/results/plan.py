@@ -23,7 +23,7 @@ from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.page.render import PageFormat
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
-from pyshardy.report.printing import html, printed
+from pyshardy.report.printing import Printable
 from pyshardy.report.rules import PlanRule, code_of
 from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.cost import Cost
@@ -36,7 +36,7 @@ _LOADING = "loading a plan"
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Printable):
     """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
     `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `patch` is for the source of the
@@ -230,14 +230,8 @@ class Plan:
         """The tables that `print` shows, for a `rich` console."""
         return plan_tables(self.summary)
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
     def _module(self) -> Module:
         if self.module is None:

@@ -20,7 +20,7 @@ from pyshardy.errors import ShardyError
 from pyshardy.frontend.load import load_content
 from pyshardy.report.cost import cost_tables, place_tables
 from pyshardy.report.layout import paragraph
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.printing import DEFAULTS, Page, Printable, TableOptions
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.cost import Cost
@@ -55,7 +55,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Analysis:
+class Analysis(Printable):
     """The analysis of one program.
 
     Attributes:
@@ -138,14 +138,8 @@ class Analysis:
             return report_bytes([self.propagation], names=[self.name])
         return report_bytes([self.cost.partition], names=[self.name], runs=[(self.cost.launches, self.cost.estimate)])
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind: str = "") -> Analysis:
