@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
-from pyshardy.frontend.annotate import matching_names
+from pyshardy.frontend.input_names import matching_names
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.program.search_program import DOING
 
