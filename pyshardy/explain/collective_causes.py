@@ -9,7 +9,8 @@ from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.needs import BORDERS, RESHARD, Need
 from pyshardy.core.text import quote
 from pyshardy.costing.program import RAGGED
-from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
+from pyshardy.explain.conflicts import has_text, mismatch_text
+from pyshardy.explain.mismatches import Mismatch, clashing, mismatches, split_dims
 from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why

@@ -12,7 +12,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.core.text import format_bytes
 from pyshardy.explain.collectives import ExplainedCollectives, Way
-from pyshardy.explain.conflicts import Mismatch, clashing
+from pyshardy.explain.mismatches import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors

@@ -8,7 +8,7 @@ import pytest
 
 import pyshardy
 from pyshardy import Partition, Propagation
-from pyshardy.explain.conflicts import mismatches
+from pyshardy.explain.mismatches import mismatches
 from pyshardy.ir.module import Module
 from pyshardy.results.hints.edits import device_work
 
