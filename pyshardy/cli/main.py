@@ -294,13 +294,13 @@ def _diff(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
 def _compare(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     """Show where the shardings differ from XLA's; the exit status is 1 if any do."""
     from pyshardy.frontend.from_dump import is_dump
-    from pyshardy.results.decided import compare_decisions, dump_shardings
+    from pyshardy.results.decided import compare, dump_shardings
 
     if arguments.source == EXAMPLE or not is_dump(arguments.source):
         got = "the example" if arguments.source == EXAMPLE else arguments.source
         raise UsageError("comparing with a dump", got=got, needed="a directory that XLA dumped to")
     decided = dump_shardings(arguments.source, arguments.module, arguments.isolate)
-    found = compare_decisions(_load_and_propagate(arguments, rest).module, decided)
+    found = compare(_load_and_propagate(arguments, rest).module, decided)
     if arguments.json:
         print_json(found.to_json())
     else:

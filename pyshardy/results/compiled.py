@@ -15,7 +15,7 @@ from pyshardy.ir.dtypes import element_of_hlo, tensor_bytes
 from pyshardy.ir.hlo_proto import hlo_module_proto, stack_places
 from pyshardy.ir.module import Module
 from pyshardy.report.replications import Replication
-from pyshardy.results.decided import Comparison, compare_decisions, decided_by
+from pyshardy.results.decided import Comparison, compare, decided_by
 from pyshardy.source.places import SourcePlace, user_place
 
 
@@ -26,7 +26,7 @@ def check_with_compiler(propagated: Module, answer: CompilerAnswer) -> Compariso
         propagated: The result of propagation.
         answer: The compiler's answer for the same program.
     """
-    return compare_decisions(propagated, decided_by(Module.parse(answer.decided, name=str(answer)), str(answer)))
+    return compare(propagated, decided_by(Module.parse(answer.decided, name=str(answer)), str(answer)))
 
 
 def replications_of(answer: CompilerAnswer, meshes: Mapping[str, Mesh]) -> tuple[Replication, ...]:

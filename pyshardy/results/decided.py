@@ -120,7 +120,7 @@ def decided_by(module: Module, where: str) -> Decided:
     return Decided(where, found, input_tensors(found.root), output_tensors(found.root))
 
 
-def compare_decisions(propagated: Module, decided: Decided) -> Comparison:
+def compare(propagated: Module, decided: Decided) -> Comparison:
     """List the values that a propagated module shards differently than XLA.
 
     Inputs and outputs are compared by position; results of ops too, if both modules have the same ops in the same

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import pyshardy
-from pyshardy.results.decided import compare_decisions, dump_shardings
+from pyshardy.results.decided import compare, dump_shardings
 
 PROGRAM = Path(__file__).parents[1] / "support" / "dump_programs.py"
 NAMES = ("mlp_training", "embedding_training", "several_meshes", "device_order", "sorting", "exported_call",
@@ -31,7 +31,7 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_dump_is_propagated_as_xla_does(name: str, dumps: Path) -> None:
     propagation = pyshardy.propagate(pyshardy.load(f"{dumps}/dump::{name}"))
     propagation.module.verify()
-    found = compare_decisions(propagation.module, dump_shardings(f"{dumps}/dump::{name}"))
+    found = compare(propagation.module, dump_shardings(f"{dumps}/dump::{name}"))
     assert found.differences == ()
     assert found.values > 1
     assert (found.ops is None) == (name in OTHER_OPS)
@@ -41,7 +41,7 @@ def test_a_dump_is_propagated_as_xla_does(name: str, dumps: Path) -> None:
 def test_the_hlo_of_the_same_program_too(name: str, dumps: Path) -> None:
     propagation = pyshardy.propagate(pyshardy.load(dumps / f"{name}.txt"))
     decided = dump_shardings(f"{dumps}/dump::{name}")
-    differences = compare_decisions(propagation.module, decided).differences
+    differences = compare(propagation.module, decided).differences
     assert [found for found in differences if found.where.startswith(("input", "output"))] == []
 
 

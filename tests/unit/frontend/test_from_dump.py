@@ -8,7 +8,7 @@ import pytest
 import pyshardy
 from pyshardy.errors import UsageError
 from pyshardy.frontend.from_dump import argument_names, dumped_modules, is_dump, split_source
-from pyshardy.results.decided import compare_decisions, dump_shardings
+from pyshardy.results.decided import compare, dump_shardings
 
 from .hlo_texts import DECIDED, GSPMD, INPUT, NAMED, write_dump
 
@@ -58,7 +58,7 @@ def test_a_dump_of_libtpu_is_one_module(name: str | None, tmp_path: Path) -> Non
     assert list(dumped_modules(tmp_path)) == ["module_0000.jit_f"]
     result = pyshardy.propagate(pyshardy.load(tmp_path, module=name))
     assert [tensor.name for tensor in result.inputs] == ["x", "params['w']"]
-    assert not compare_decisions(result.module, dump_shardings(tmp_path, name)).differences
+    assert not compare(result.module, dump_shardings(tmp_path, name)).differences
 
 
 def test_dumps_of_two_versions_of_libtpu_are_two_modules(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import pyshardy
 from pyshardy.errors import UsageError
-from pyshardy.results.decided import compare_decisions, dump_shardings
+from pyshardy.results.decided import compare, dump_shardings
 
 from ..frontend.hlo_texts import DECIDED, INPUT, write_dump
 
@@ -25,7 +25,7 @@ def test_the_last_step_where_that_of_propagation_is_missing(tmp_path: Path) -> N
 
 
 def test_nothing_differs(tmp_path: Path) -> None:
-    found = compare_decisions(pyshardy.propagate(pyshardy.load(write_dump(tmp_path))).module, dump_shardings(tmp_path))
+    found = compare(pyshardy.propagate(pyshardy.load(write_dump(tmp_path))).module, dump_shardings(tmp_path))
     assert (found.differences, found.values, found.ops) == ((), 3, 2)
     assert str(found) == "compared 3 inputs and outputs; 2 results of ops: 0 differ"
     assert found.to_json() == {"values": 3, "ops": 2, "differences": []}
@@ -46,7 +46,7 @@ def test_nothing_differs(tmp_path: Path) -> None:
 def test_another_sharding_is_noticed(old: str, new: str, where: str, tmp_path: Path) -> None:
     assert old in DECIDED
     write_dump(tmp_path, input=INPUT, decided=DECIDED.replace(old, new, 1))
-    found = compare_decisions(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
+    found = compare(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
     assert where in [difference.where for difference in found.differences]
     assert f"{where}: " in str(found)
     if "device_ids" not in new:
@@ -56,13 +56,13 @@ def test_another_sharding_is_noticed(old: str, new: str, where: str, tmp_path: P
 def test_other_names_of_axes_do_not_matter(tmp_path: Path) -> None:
     renamed = DECIDED.replace('"data"', '"axis_0"').replace('"model"', '"axis_1"').replace("@mesh", "@other")
     write_dump(tmp_path, input=INPUT, decided=renamed)
-    found = compare_decisions(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
+    found = compare(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
     assert (found.differences, found.ops) == ((), 2)
 
 
 def test_other_ops_are_not_compared(tmp_path: Path) -> None:
     write_dump(tmp_path, input=INPUT, decided=DECIDED.replace("stablehlo.tanh", "stablehlo.sine"))
-    found = compare_decisions(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
+    found = compare(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
     assert (found.differences, found.values, found.ops) == ((), 3, None)
     assert "the ops are not the same" in str(found)
 
@@ -70,7 +70,7 @@ def test_other_ops_are_not_compared(tmp_path: Path) -> None:
 def test_another_program_is_refused(tmp_path: Path) -> None:
     write_dump(tmp_path, input=INPUT, decided=DECIDED.replace("8x16", "8x32").replace("16x4", "32x4"))
     with pytest.raises(UsageError, match="got 2 inputs here and 2 there, not all of the same types"):
-        compare_decisions(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
+        compare(pyshardy.propagate(pyshardy.load(tmp_path)).module, dump_shardings(tmp_path))
 
 
 def test_a_dump_without_the_steps_of_shardy(tmp_path: Path) -> None:

@@ -78,17 +78,15 @@ def test_looking_at_results_dumps_nothing_more(directory: Path) -> None:
 
 
 def test_the_dump_is_one_that_can_be_shown_and_compared(directory: Path, tmp_path: Path) -> None:
-    from pyshardy.results.decided import compare_decisions, dump_shardings
+    from pyshardy.results.decided import compare, dump_shardings
 
     given = pyshardy.propagate(MLP)
     again = pyshardy.propagate(pyshardy.load(directory, module="module_0000.module"))
     assert [tensor.name for tensor in again.inputs] == [tensor.name for tensor in given.inputs]
-    found = compare_decisions(again.module, dump_shardings(directory, "module_0000.module"))
+    found = compare(again.module, dump_shardings(directory, "module_0000.module"))
     assert found.differences == ()
     wrong = MLP.read_text().replace('[{"data"}, {}]', "[{}, {}]")
-    assert compare_decisions(
-        pyshardy.propagate(wrong).module, dump_shardings(directory, "module_0000.module")
-    ).differences
+    assert compare(pyshardy.propagate(wrong).module, dump_shardings(directory, "module_0000.module")).differences
 
 
 def test_the_index_names_every_file_and_what_it_is(directory: Path) -> None:
