@@ -258,7 +258,7 @@ class CauseFinder:
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
     def _without_rule(self, ops: Sequence[int]) -> Iterator[int]:
-        """The users of the results of ops, or these ops themselves, of which nothing says how they run on shards."""
+        """The custom calls without a rule among some ops and the users of their results."""
         program = self.why.subject.program
         users = [user for op in ops for value in program.results[op] for user in program.users[value]]
         for op in (*ops, *users):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GIVEN_STEP = -1
 """Stands for the step of an axis that was there before propagation."""
 MANUAL_STEP = -2
-"""Stands for the step of a manual axis, which only the other side of a manual computation's edge has."""
+"""Stands for the step of a manual axis, which a value has only outside the manual computation."""
 
 
 class AxisPlacement(NamedTuple):

@@ -84,7 +84,7 @@ def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
 
 
 def _real_meshes(tree: Any, takes_arrays: bool = False) -> list[jax.sharding.Mesh]:
-    """The meshes of devices that shardings and shapes in a tree are over; those of arrays, which can move, if asked."""
+    """The meshes of devices in the shardings and shapes of a tree, and on request those of arrays, which can move."""
     found: dict[jax.sharding.Mesh, None] = {}
     for leaf in jax.tree.leaves(tree, is_leaf=is_sharding):
         if isinstance(leaf, jax.core.Tracer) or (isinstance(leaf, jax.Array) and not takes_arrays):
@@ -141,8 +141,8 @@ def lower_function(
 ) -> tuple[Any, Target]:
     """Lower a function.
 
-    What is over the devices of this machine is lowered for them, if the mesh was given as axes with sizes and theirs
-    has the same.
+    If the mesh was given as axes with sizes, and the arguments are over devices of this machine with the same axes, the
+    function is lowered for these devices.
 
     Args:
         function: A function, jitted by any wrapper or not.

@@ -96,7 +96,7 @@ class SharedKinds:
         self.tensors: dict[CostTensor, CostTensor] = {}
         self.kinds: dict[Hashable, CostKind] = {}
         self.of_node: dict[Hashable, CostKind] = {}
-        """The same by what is quicker to read of a node, if that says all there is."""
+        """The same kinds by what is quicker to read of a node, for nodes that this describes in full."""
         self.decoded: dict[Any, Hashable] = {}
         self.units: dict[Any, int | None] = {}
 

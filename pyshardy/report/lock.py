@@ -25,7 +25,7 @@ _HEAD = (
 )
 _DIGITS = re.compile(r"(\d+)")
 _DELETE = "\x7f"
-"""The one character that JSON has as it is in texts, and TOML escaped."""
+"""The one character that JSON leaves as it is in texts, and TOML escapes."""
 
 
 class _Checked:
@@ -108,7 +108,7 @@ class LockedCollective(_Checked):
         count: The number of runs in all layers.
         bytes: The bytes that a device sends for all of them.
         layers: The number of scopes.
-        per_round: Whether they are in a loop with an unknown number of rounds, and these are the figures of one.
+        per_round: Whether a loop with an unknown number of rounds runs them; the figures are then those of one round.
         if_taken: Whether they are in a branch that is not counted.
     """
 

@@ -109,7 +109,7 @@ def name_of_class(tree: ast.Module, what: str) -> str:
 
 
 def mesh_variable(tree: ast.Module) -> str:
-    """The variable of the file that holds the mesh; empty if there is none, or if a context has it.
+    """The variable of the file that holds the mesh; empty if there is none, or if the file sets the mesh in a context.
 
     Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.
     """
@@ -142,7 +142,7 @@ def _first_import(tree: ast.Module) -> int:
 
 
 class _Edit(NamedTuple):
-    """Lines of a file, from the first to before the last, that others stand for."""
+    """Lines that replace those of a file from `first` to before `last`."""
 
     first: int
     last: int
