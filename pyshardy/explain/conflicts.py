@@ -14,7 +14,7 @@ from pyshardy.core.axes import Axes
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes, quote
-from pyshardy.explain.mismatches import IDENTITIES, Mismatch, mismatches, value_shape
+from pyshardy.explain.mismatches import DECIDED_BY_LAST, Mismatch, mismatches, value_shape
 from pyshardy.explain.why import Why
 from pyshardy.explain.words import axes_text, dims_text
 from pyshardy.propagation.origins import CONSTRAINT
@@ -164,7 +164,7 @@ def _conflict_text(why: Why, mismatch: Mismatch) -> str:
         return f"{loser} is {has}, and the output {names.value(output)} is to be {needs}{_why_otherwise(why, output)}"
     if kind.name == CONSTRAINT:
         return f"{loser} is {has}, and the {names.op(mismatch.op)} says {needs}"
-    if kind.name in IDENTITIES:
+    if kind.name in DECIDED_BY_LAST:
         return f"{loser} is {has}, and {names.op(mismatch.op)} needs it as {needs}"
     assert kind.rule is not None
     if mismatch.tensor >= len(kind.rule.operands):

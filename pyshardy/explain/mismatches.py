@@ -23,7 +23,7 @@ from pyshardy.reshard.factors import project_tensors
 from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
 from pyshardy.rules.rule import FactorKind, Rule
 
-IDENTITIES = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.return"))
+DECIDED_BY_LAST = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.return"))
 """Ops whose last tensor decides the shardings of all others."""
 _BARRIER = "sdy.propagation_barrier"
 
@@ -64,7 +64,7 @@ def mismatches(why: Why) -> Iterator[Mismatch]:
         shardings = [subject.sharding(value) if value >= 0 else None for value in values]
         if not any(shardings):
             continue
-        if kind.name in IDENTITIES:
+        if kind.name in DECIDED_BY_LAST:
             yield from _identity(why, op, values, shardings)
             continue
         if kind.rule.is_custom:

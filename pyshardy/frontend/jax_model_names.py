@@ -32,7 +32,7 @@ _KERAS_STEPS = {
 }
 """For each step of keras, the parts of its state: the name here, and the list of variables with the values."""
 
-ModelNames = Mapping[str, tuple[str, tuple[int, ...]]]
+NamesInModels = Mapping[str, tuple[str, tuple[int, ...]]]
 """For the name that JAX was given: the name in the model, and the shape without what a key's data adds."""
 
 
@@ -74,7 +74,7 @@ def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowere
     return _renamed(module, _nnx_names(function, args, kwargs))
 
 
-def _renamed(module: Module, names: ModelNames) -> Module:
+def _renamed(module: Module, names: NamesInModels) -> Module:
     """The module with these names, where the shapes fit."""
 
     def told(name: str, shape: tuple[int, ...]) -> str | None:
@@ -101,7 +101,7 @@ def _renamed(module: Module, names: ModelNames) -> Module:
     return module.with_root(root)
 
 
-def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ModelNames:
+def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NamesInModels:
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
