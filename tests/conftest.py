@@ -88,6 +88,15 @@ def reference() -> Iterator[ReferenceProcess]:
         yield process
 
 
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads that take turns as often as the interpreter can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
 @pytest.fixture(autouse=True)
 def _environment() -> Iterator[None]:
     """No test may leave an environment variable behind."""

@@ -6,7 +6,6 @@ import ast
 import gc
 import importlib
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -254,15 +253,6 @@ def f(x, d):
 
 
 # Threads
-
-
-@pytest.fixture
-def eager_threads() -> Iterator[None]:
-    """Threads that take turns as often as the interpreter can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def in_threads(work: Callable[[int], object], count: int = 4) -> list[object]:

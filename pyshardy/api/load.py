@@ -9,7 +9,7 @@ from typing import Any
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import core_mesh
-from pyshardy.frontend.annotated import MeshAxes, import_annotations
+from pyshardy.frontend.annotated import MeshArgument, import_annotations
 from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
 from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
 from pyshardy.frontend.load import load_content, load_path
@@ -97,7 +97,7 @@ def _unfit(given: str, source: Any, needed: str, hint: str | None = None) -> Usa
     return UsageError("loading a module", got=f"{given} for {named_type(source)}", needed=needed, hint=hint)
 
 
-def _load_object(source: Any, mesh: MeshAxes) -> Module:
+def _load_object(source: Any, mesh: MeshArgument) -> Module:
     """A module, an MLIR module, or an object that JAX makes of a function."""
     if isinstance(source, Module):
         return source if mesh is None else import_annotations(source, mesh)
@@ -114,7 +114,7 @@ def _load_object(source: Any, mesh: MeshAxes) -> Module:
     )
 
 
-def _axes(mesh: Any) -> MeshAxes:
+def _axes(mesh: Any) -> MeshArgument:
     """The names and sizes of the axes of a mesh of JAX or of pyshardy."""
     return mesh if mesh is None or isinstance(mesh, str) else dict(core_mesh(mesh).axes)
 

@@ -1,4 +1,4 @@
-"""The public functions that write what is to be reviewed about a program, and compare another with it."""
+"""The public functions that write the lock of a program, and compare another program with it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyshardy.report.lock import Lock
 from pyshardy.report.lock_changes import compare_locks, is_other_peak, totals_of
 from pyshardy.report.lock_difference import LockDifference
 from pyshardy.report.lock_files import load_lock
-from pyshardy.results.cost import chip_of
+from pyshardy.results.cost import chip_of_partition
 from pyshardy.results.lock_reasons import explained
 from pyshardy.results.locked import Locked
 from pyshardy.results.partition import Partition
@@ -187,7 +187,7 @@ def _locked(
         hint = "--compiler tpu:v5e:2x4, or remove no_replication"
         raise UsageError(doing, got="no_replication without a compiler", needed="a compiler to ask", hint=hint)
     estimate = cost(part, hardware).estimate
-    return Locked(part, estimate.memory, str(hardware or chip_of(part)), budgets)
+    return Locked(part, estimate.memory, str(hardware or chip_of_partition(part)), budgets)
 
 
 def _budgets(budgets: Budgets | None, doing: str) -> Budgets:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,10 +21,12 @@ from pyshardy.results.cost import collective_model
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.objective import Goal, Objective
 from pyshardy.searching.autopartition.registry import Partitioner, partitioner_in_use
+from pyshardy.searching.planning.forbidding import Forbidden, check_number
 from pyshardy.searching.planning.meshes import meshes_of, richest_first
-from pyshardy.searching.planning.options import DOING, MOST_CANDIDATES, Keep, SearchOptions, sayer
+from pyshardy.searching.planning.options import MOST_CANDIDATES, Keep, SearchOptions, sayer
 from pyshardy.searching.planning.search import Search
 from pyshardy.searching.planning.ways import TriedWay, best_of
+from pyshardy.searching.program.search_program import DOING
 
 
 def search(
@@ -76,8 +77,8 @@ def search(
         constraints: Whether to constrain intermediate values where this makes the plan better.
         progress: Whether to print the best candidate so far on standard error; or a function that takes this text.
         partitioner: A function that finds the shardings instead of the built-in search, as for `register_partitioner`.
-        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": the plan is the
-            one whose program costs least as it partitions it, and fits when it is compiled to the end. That takes a
+        compiler: The compiler that is asked about the best plans, such as "tpu:v5e:2x4" or "cuda:h100": it partitions
+            the best plans, and the cheapest of these programs that fits, compiled to the end, is the plan. That takes a
             second or so for each of seven programs, and up to three minutes for the plan, after the budget. By default,
             or with "none", no compiler is asked.
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
@@ -109,11 +110,10 @@ def search(
     >>> plan.fits, sorted(plan.specs)
     (True, ['arg0', 'arg1'])
     """
-    _check_number("budget_s", budget_s, "seconds, more than 0")
+    check_number("budget_s", budget_s, "seconds, more than 0")
     if memory is not None:
-        _check_number("memory", memory, "bytes, more than 0")
-    if whole_below != 0:
-        _check_number("whole_below", whole_below, "bytes, 0 or more")
+        check_number("memory", memory, "bytes, more than 0")
+    forbidden = Forbidden({} if forbid is None else forbid, whole_below)
     if devices is not None and mesh is not None:
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
     name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))
@@ -121,7 +121,7 @@ def search(
     limit = chip.memory_bytes if memory is None else float(memory)
     options = SearchOptions(
         chip, networks, shape, collective_model(collectives), Objective(limit, _goal(goal)), budget_s, candidates, seed,
-        constraints, name, _forbidden(forbid or {}), whole_below,
+        constraints, name, forbidden,
     )  # fmt: skip
     keep = _kept(keep)
     say = sayer(progress)
@@ -145,11 +145,6 @@ def _goal(name: str) -> Goal:
     if name not in goals:
         raise UsageError(DOING, got=f"goal={name!r}", needed=" or ".join(map(repr, goals)))
     return goals[name]
-
-
-def _check_number(name: str, given: object, needed: str) -> None:
-    if not isinstance(given, (int, float)) or not 0 < given < math.inf:
-        raise UsageError(DOING, got=f"{name}={given!r}", needed=needed)
 
 
 def _kept(keep: Keep) -> Keep:
@@ -176,19 +171,6 @@ def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mappin
         return load(program, *example_args, mesh=mesh, **keywords)
     module = load(program, *example_args, **keywords)  # which refuses arguments that nothing takes
     return module if mesh is None else with_mesh(module, core_mesh(mesh))
-
-
-def _forbidden(forbid: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """The axes by names, each as a tuple.
-
-    Raises:
-        UsageError: They have another form.
-    """
-    if not isinstance(forbid, Mapping) or not all(
-        isinstance(name, str) and isinstance(axes, (str, list, tuple, set, frozenset)) for name, axes in forbid.items()
-    ):
-        raise UsageError(DOING, got=f"forbid={forbid!r}", needed="axes by names of inputs", hint='{"params": "data"}')
-    return {name: (axes,) if isinstance(axes, str) else tuple(axes) for name, axes in forbid.items()}
 
 
 def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]) -> list[TriedWay]:

@@ -9,6 +9,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyshardy.api.arguments import propagation_options
 from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
@@ -26,8 +27,9 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
+from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
-from pyshardy.results.cost import Cost, chip_of, collective_model
+from pyshardy.results.cost import Cost, chip_of_partition, collective_model
 from pyshardy.results.hints.remedies import Remedy
 from pyshardy.results.partition import Partition
 from pyshardy.results.verbs import Result
@@ -110,7 +112,7 @@ def doctor(
         module = load(program, *example_args, **keywords)
     say = sayer(progress)
     judge = _Judge(compiler or "none", hardware, networks, shape, collective_model(collectives))
-    return _Checkup(module, judge, tries, say).run()
+    return _Checkup(judge.cost_of_given(module, program), judge, tries, say).run()
 
 
 class _Judge(NamedTuple):
@@ -124,7 +126,18 @@ class _Judge(NamedTuple):
 
     def cost(self, module: Module) -> Cost:
         """The estimate of the whole program."""
-        part = partition(propagate(module, compiler=self.compiler))
+        return self._cost(partition(propagate(module, compiler=self.compiler)))
+
+    def cost_of_given(self, module: Module, program: Any) -> Cost:
+        """The same; a program that is partitioned already, with the options used here, is not partitioned again."""
+        if isinstance(program, Partition) and program.options == PartitionOptions():
+            given = program.propagate_options
+            usual = propagation_options(None, {"compiler": self.compiler}, _DOING)
+            if replace(given, trace=False, compiler=given.compiler or "") == usual:
+                return self._cost(program)
+        return self.cost(module)
+
+    def _cost(self, part: Partition) -> Cost:
         return cost(part, self.hardware, networks=self.networks, shape=self.shape, collectives=self.model)
 
 
@@ -145,9 +158,9 @@ class _Tried(NamedTuple):
 class _Checkup:
     """One look at one program."""
 
-    def __init__(self, module: Module, judge: _Judge, tries: int, say: Callable[[str], None]) -> None:
+    def __init__(self, found: Cost, judge: _Judge, tries: int, say: Callable[[str], None]) -> None:
         self.judge, self.most, self.say = judge, tries, say
-        self.found = judge.cost(module)
+        self.found = found
         mesh = next(((name, one) for name, one in self.found.partition.meshes.items() if one.axes), None)
         if mesh is None or self.found.partition.device_count < 2:
             raise UsageError(
@@ -155,7 +168,7 @@ class _Checkup:
             )
         self.mesh_name, self.mesh = mesh
         estimate = self.found.estimate
-        chip = find_hardware(chip_of(self.found.partition) if judge.hardware is None else judge.hardware)
+        chip = find_hardware(chip_of_partition(self.found.partition) if judge.hardware is None else judge.hardware)
         self.pricer = Pricer(make_topology(chip, self.mesh.axes, judge.networks, judge.shape), judge.model)
         self.limit = estimate.memory_limit_bytes
 

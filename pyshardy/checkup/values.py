@@ -20,10 +20,10 @@ from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import patch
-from pyshardy.results.constraining import constrain
+from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, changes
-from pyshardy.searching.planning.constraining import constrainable_values
+from pyshardy.searching.planning.constraining import constrainable_in
 from pyshardy.source.syntax import syntax_tree
 
 _LOST = frozenset(("lost before", "taken", "conflict", "not divisible", "blocked", "gaps", "dropped"))
@@ -41,12 +41,11 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
         propagated: The program.
         mesh: Its mesh.
     """
-    module = propagated.before
-    values = named_values(module.root)
+    values = named_values(propagated.before.root)
     sizes = dict(mesh.axes)
     sites = [
         (site, _story(propagated, values[site.number]))
-        for site in constrainable_values(module, values, with_parts=True)
+        for site in constrainable_in(propagated.sharded.root, values, with_parts=True)
     ]
     for site, story in sites:
         for dim, reason in _lost(story).items():
@@ -90,7 +89,7 @@ def uneven_values(propagated: Propagation, mesh: Mesh) -> Iterator[Uneven]:
     """
     sizes = dict(mesh.axes)
     values = named_values(propagated.before.root)
-    for site in constrainable_values(propagated.before, values, with_parts=True):
+    for site in constrainable_in(propagated.sharded.root, values, with_parts=True):
         one = values[site.number]
         held = known_bytes(site.shape, site.element) / prod(sizes[axis] for axes in site.dims for axis in axes)
         for dim, reason in _lost(_story(propagated, one)).items():
@@ -165,7 +164,7 @@ def _cure(
         why,
         (value.span.file, value.span.line, value.span.column),
         f"{constraint.text} at {constraint.place}",
-        partial(constrain, constraints=(constraint,), mesh=mesh),
+        partial(with_plan_constraints, constraints=(constraint,), mesh=mesh),
         partial(_diff, constraint),
         value.span,
     )

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from pyshardy.ir.module import Module
     from pyshardy.report.diagnosis import Diagnosis
 
-FORMATS = ("html", "json", "model-explorer")
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
+    from pyshardy.report.page.render import PageFormat
+
     text = "where to write it (default report.html, or report.json; - is standard output)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     text = "another program, or the same with other annotations, to show beside this one"
     parser.add_argument("--compare", metavar="FILE2", help=text)
     text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
-    parser.add_argument("--format", choices=FORMATS, default="html", help=text)
+    parser.add_argument("--format", choices=[one.value for one in PageFormat], default="html", help=text)
     text = (
         "search for annotations that make the program send less, and with --hardware for what costs most (default yes)"
     )
@@ -77,8 +77,9 @@ def report(module: Module, other: Module | None, arguments: argparse.Namespace, 
 def _path(arguments: argparse.Namespace) -> str:
     """The file to write; `--json` goes to standard output unless a file is named."""
     if arguments.json:
-        if arguments.format == "model-explorer":
-            raise UsageError("reading the command line", got="--json and --format model-explorer", needed="one of them")
+        if arguments.format not in ("html", "json"):
+            got = f"--json and --format {arguments.format}"
+            raise UsageError("reading the command line", got=got, needed="one of them")
         arguments.format = "json"
     default = "-" if arguments.json else "report.html" if arguments.format == "html" else "report.json"
     return default if arguments.output is None else str(arguments.output)

@@ -64,7 +64,7 @@ class _Names(NamedTuple):
     members: tuple[int, ...]
 
 
-def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
+def fold_names(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
     """Fold the names of items that are otherwise equal; results are ordered by their first items.
 
     Three or more names that differ in one number, by equal steps, are folded; then the next number is folded.
@@ -72,11 +72,11 @@ def fold(items: Iterable[tuple[str, Hashable]]) -> list[Folded]:
     Args:
         items: The name of every item, and a key that must be equal too.
 
-    >>> [found.name for found in fold((f"layers[{layer}].w", "f32[8]") for layer in range(24))]
+    >>> [found.name for found in fold_names((f"layers[{layer}].w", "f32[8]") for layer in range(24))]
     ['layers[0..23].w']
-    >>> [found.name for found in fold((f"weights[{number}]", number % 4 < 2) for number in range(16))]
+    >>> [found.name for found in fold_names((f"weights[{number}]", number % 4 < 2) for number in range(16))]
     ['weights[0,4..12]', 'weights[1,5..13]', 'weights[2,6..14]', 'weights[3,7..15]']
-    >>> [found.name for found in fold([("a[0]", 1), ("a[1]", 1), ("a[2]", 2)])]
+    >>> [found.name for found in fold_names([("a[0]", 1), ("a[1]", 1), ("a[2]", 2)])]
     ['a[0]', 'a[1]', 'a[2]']
     """
     names: list[str] = []

@@ -9,7 +9,8 @@ from pyshardy.core.axes import Axes, AxisRef
 from pyshardy.core.needs import BORDERS, RESHARD, Need
 from pyshardy.core.text import quote
 from pyshardy.costing.program import RAGGED
-from pyshardy.explain.conflicts import Mismatch, clashing, has_text, mismatch_text, mismatches, split_dims
+from pyshardy.explain.conflicts import has_text, mismatch_text
+from pyshardy.explain.mismatches import Mismatch, clashing, mismatches, split_dims
 from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.subject import Label
 from pyshardy.explain.why import Why
@@ -32,7 +33,7 @@ _WHILE_PROPAGATING = {"func.call": _CALL, _RESHARD: CONSTRAINT}
 _ADDING = ("all_reduce", "reduce_scatter")
 
 
-class Row(Protocol):
+class CollectiveFacts(Protocol):
     """The part of a collective that is used here; `report.traffic.CollectiveRow` provides it."""
 
     @property
@@ -77,7 +78,7 @@ class Cause(NamedTuple):
     op: int | None = None
 
 
-class Matcher:
+class CauseFinder:
     """Finds the cause of each collective of a traced program.
 
     The location of a collective has the name and line of the op that needs it, and the operand or result. If several
@@ -85,8 +86,8 @@ class Matcher:
 
     Args:
         why: Explains the values of the propagated program.
-        of_compiler: Whether a compiler made the collectives. Their locations have the name and line of the op that the
-            compiler was at: the op that needs the value, or the op that makes it.
+        of_compiler: Whether a compiler made the collectives. Their locations name one op of the program: the one that
+            needs the value, or the one that makes it.
     """
 
     def __init__(self, why: Why, of_compiler: bool = False) -> None:
@@ -143,7 +144,7 @@ class Matcher:
             return ("result", mismatch.tensor - count, False, *place)
         return ("operand", mismatch.tensor, False, *place)
 
-    def causes(self, rows: Sequence[Row]) -> list[Cause]:
+    def causes(self, rows: Sequence[CollectiveFacts]) -> list[Cause]:
         """The causes of collectives, in order."""
         alike: dict[tuple[Any, ...], list[int]] = {}
         for number, row in enumerate(rows):
@@ -164,7 +165,7 @@ class Matcher:
             if 0 <= op < subject.op_count:
                 yield _place(self.names.label(op))[1:]
 
-    def _around(self, row: Row, at: tuple[Any, ...]) -> list[Cause]:
+    def _around(self, row: CollectiveFacts, at: tuple[Any, ...]) -> list[Cause]:
         """The candidates for a collective of a compiler: first the sums, if it adds up, then the reshards."""
         meetings = [self._of_meeting(one) for one in self._near.get(at, ())]
         along = [one for one in meetings if any(_is_along(axis, row) for _, _, axes in one.places for axis in axes)]
@@ -176,7 +177,7 @@ class Matcher:
         moving = [self._of_moving(one) for one in self._moving.get(at, ())]
         return sums or along or meetings or moving
 
-    def _candidates(self, row: Row) -> list[Cause]:
+    def _candidates(self, row: CollectiveFacts) -> list[Cause]:
         at = row.op, *(row.source or (None, 0, 0))
         if self.of_compiler:
             return self._around(row, at)
@@ -193,8 +194,8 @@ class Matcher:
             return [self._of_moving(one) for one in self._moving.get(at, ())]
         return [self._of_sum(one, need.what, row) for one in self._sums.get(place, ())]
 
-    def _beside(self, row: Row, at: tuple[Any, ...]) -> list[Mismatch]:
-        """The conflicts of the ops whose results the ops at a place use: a constraint reshards what it is given."""
+    def _beside(self, row: CollectiveFacts, at: tuple[Any, ...]) -> list[Mismatch]:
+        """The conflicts of the ops that feed the ops at a place: a constraint reshards its operand."""
         program = self.why.subject.program
         makers = dict.fromkeys(
             program.owners[self.why.subject.holder(value)]
@@ -212,7 +213,7 @@ class Matcher:
         text = mismatch_text(self.why, mismatch)
         return Cause(text, mismatch.value, tuple(clashing(self.why, mismatch)), mismatch, op)
 
-    def _of_sum(self, op: int, word: str, row: Row) -> Cause:
+    def _of_sum(self, op: int, word: str, row: CollectiveFacts) -> Cause:
         places = list(dict.fromkeys(split_dims(self.why, op, FactorKind.REDUCTION)))
         along = [one for one in places if any(_is_along(axis, row) for axis in one[2])]
         places = along or places
@@ -238,7 +239,7 @@ class Matcher:
         shape = [*whole[:dim], whole[dim] // piece[dim], *piece[dim:]]
         return f"; pieces along a dimension of their own, as in {shape}, stay on their devices"
 
-    def _unknown(self, row: Row) -> Cause:
+    def _unknown(self, row: CollectiveFacts) -> Cause:
         """The cause of a collective without a conflict: the program itself, or an op that cannot run on shards."""
         ops = self._ops.get((row.op, *(row.source or (None, 0, 0))), ())
         asked = {_CALLS} if row.kind == RAGGED else _COLLECTIVES
@@ -257,7 +258,7 @@ class Matcher:
         return Cause(f"{text} needs elements that lie on other devices" + (f": {row.cause}" if row.cause else ""))
 
     def _without_rule(self, ops: Sequence[int]) -> Iterator[int]:
-        """The users of the results of ops, or these ops themselves, of which nothing says how they run on shards."""
+        """The custom calls without a rule among some ops and the users of their results."""
         program = self.why.subject.program
         users = [user for op in ops for value in program.results[op] for user in program.users[value]]
         for op in (*ops, *users):
@@ -268,7 +269,7 @@ class Matcher:
             ):
                 yield op
 
-    def _split_along(self, row: Row, values: Iterable[int]) -> list[tuple[int, int, Axes]]:
+    def _split_along(self, row: CollectiveFacts, values: Iterable[int]) -> list[tuple[int, int, Axes]]:
         """The values and dimensions with axes along which a collective communicates."""
         subject = self.why.subject
         return [
@@ -279,7 +280,7 @@ class Matcher:
             if any(_is_along(axis, row) for axis in given.axes)
         ]
 
-    def _needing(self, row: Row) -> Callable[[int], Cause | None]:
+    def _needing(self, row: CollectiveFacts) -> Callable[[int], Cause | None]:
         """The cause for an op that needs data from other shards."""
 
         def cause(op: int) -> Cause | None:
@@ -309,7 +310,7 @@ class Matcher:
         return cause
 
 
-def _is_along(axis: AxisRef, row: Row) -> bool:
+def _is_along(axis: AxisRef, row: CollectiveFacts) -> bool:
     """Whether a collective communicates along an axis or a part of it."""
     return any(one.startswith(quote(axis.name)) for one in row.axes or ())
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pyshardy.core.alike import common, general_text
 from pyshardy.core.axes import Axes
 from pyshardy.core.text import format_bytes
-from pyshardy.explain.collective_causes import Cause, Matcher, Row
+from pyshardy.explain.collective_causes import Cause, CauseFinder, CollectiveFacts
 from pyshardy.explain.explanation import AxisCame
 from pyshardy.explain.why import Why
 
@@ -111,7 +111,9 @@ class ExplainedCollectives(NamedTuple):
     said: str
 
 
-def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False) -> list[ExplainedCollectives]:
+def explain_collectives(
+    why: Why, rows: Sequence[CollectiveFacts], of_compiler: bool = False
+) -> list[ExplainedCollectives]:
     """The explanations of collectives, those that send most bytes first; equal ones share an explanation.
 
     Args:
@@ -119,8 +121,8 @@ def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False
         rows: The collectives of the per-device program, in program order.
         of_compiler: Whether a compiler made them.
     """
-    causes = Matcher(why, of_compiler).causes(rows)
-    folded: dict[tuple[Any, ...], list[tuple[Row, Cause]]] = {}
+    causes = CauseFinder(why, of_compiler).causes(rows)
+    folded: dict[tuple[Any, ...], list[tuple[CollectiveFacts, Cause]]] = {}
     for row, cause in zip(rows, causes):
         key = (
             row.kind,
@@ -135,7 +137,7 @@ def explain_collectives(why: Why, rows: Sequence[Row], of_compiler: bool = False
     return sorted(found, key=lambda one: -one.story.total_bytes)
 
 
-def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectives:
+def story_of(why: Why, alike: Sequence[tuple[CollectiveFacts, Cause]]) -> ExplainedCollectives:
     """One explanation of collectives that are alike, from their causes."""
     row, cause = alike[0]
     distinct = list({one.reason: one for _, one in alike}.values())
@@ -172,7 +174,7 @@ def story_of(why: Why, alike: Sequence[tuple[Row, Cause]]) -> ExplainedCollectiv
 
 
 def _common_origin(origins: Sequence[str]) -> str:
-    """Where the axes come from in one text; those of the first that have other origins stand for the others."""
+    """Where the axes come from, in one text. Where collectives differ in that, the first one is told."""
     return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 

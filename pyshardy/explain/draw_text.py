@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyshardy.explain.panels import Range, ShardBlock
 
-COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
+BLOCK_COLOURS = ("#1b6ca8", "#b5541c", "#2f7d32", "#8e3b9e", "#a12a3a", "#00727d", "#7a5c00", "#4d4fb3")
 """Colours of blocks; white text is readable on all of them."""
 
 
@@ -23,7 +23,7 @@ def colour_of(row: int, column: int, columns: int, layer: int = 0, rows: int = 1
     True
     """
     place = (layer * rows + row) * columns + column
-    return COLOURS[(place + (row if columns % len(COLOURS) == 0 else 0)) % len(COLOURS)]
+    return BLOCK_COLOURS[(place + (row if columns % len(BLOCK_COLOURS) == 0 else 0)) % len(BLOCK_COLOURS)]
 
 
 def drawing_text(title: str, panels: Panels) -> str:

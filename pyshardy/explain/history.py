@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 GIVEN_STEP = -1
 """Stands for the step of an axis that was there before propagation."""
 MANUAL_STEP = -2
-"""Stands for the step of a manual axis, which only the other side of a manual computation's edge has."""
+"""Stands for the step of a manual axis, which a value has only outside the manual computation."""
 
 
 class AxisPlacement(NamedTuple):
@@ -109,7 +109,7 @@ class History:
         found: dict[int, list[AxisPlacement]] = {}
         program = self.subject.program
         for value, sharding in enumerate(program.shardings):
-            for dim, axis in axes_of(sharding):
+            for dim, axis in axes_with_dims(sharding):
                 found.setdefault(value, []).append(AxisPlacement(dim, axis, GIVEN_STEP))
         for op, view in program.views.items():
             (value,) = program.results[op]
@@ -175,7 +175,7 @@ class History:
         return sorted(found, key=lambda chain: (chain.axis.pre_size, chain.axis.size or 0))
 
 
-def axes_of(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
+def axes_with_dims(sharding: TensorSharding | None) -> Iterator[tuple[int, AxisRef]]:
     """Every axis on a dimension, with the dimension."""
     for dim, given in enumerate(() if sharding is None else sharding.dims):
         for axis in given.axes:

@@ -1,4 +1,4 @@
-"""Finds where an axis was lost that would have come to a dimension: at which value before, and why."""
+"""Finds where a dimension lost an axis on its way: at which earlier value, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pyshardy.explain.history import History
 from pyshardy.explain.reason import Reason, ReasonKind
-from pyshardy.explain.whole import reasons_of
+from pyshardy.explain.whole import whole_reasons
 
 _LOSSES = frozenset(
     (
@@ -26,7 +26,7 @@ def all_reasons(history: History, value: int, dim: int) -> list[Reason]:
         value: The holder of the value.
         dim: The dimension.
     """
-    found = reasons_of(history, value, dim)
+    found = whole_reasons(history, value, dim)
     if found[-1].kind is ReasonKind.NOBODY:
         lost = lost_before(history, value, dim)
         if lost is not None:
@@ -37,8 +37,8 @@ def all_reasons(history: History, value: int, dim: int) -> list[Reason]:
 def lost_before(history: History, value: int, dim: int) -> Reason | None:
     """The nearest value before, along a dimension, that did not get an axis; None if there never was one.
 
-    It goes from the result of an op to the operands that share the dimension. What it finds is kept, so a walk over all
-    values of a program is one walk through it.
+    It goes from the result of an op to the operands that share the dimension. Answers are kept, so asking for all
+    values visits every value once.
 
     Args:
         history: The history of the program.
@@ -87,7 +87,7 @@ def _loss(history: History, value: int, dim: int) -> Reason | None:
         return None
     if sharding is not None and (sharding.rank != len(shape) or sharding.dims[dim].axes):
         return None
-    cause = next((one for one in reasons_of(history, value, dim) if one.kind in _LOSSES), None)
+    cause = next((one for one in whole_reasons(history, value, dim) if one.kind in _LOSSES), None)
     if cause is None or cause.axis is None:
         return None
     return Reason(ReasonKind.LOST, cause.axis, cause.op, cause.asker, (value, dim), first=cause)

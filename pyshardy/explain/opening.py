@@ -50,7 +50,7 @@ def opening(origins: Iterable[Origin], values: Iterable[int], names: Names) -> O
 
 
 def port_path(name: str) -> str:
-    """A name of an input or output as `--shard` takes it, with dots instead of brackets where that is the same.
+    """The name of an input or output as `--shard` takes it, with dots instead of brackets where both mean the same.
 
     >>> port_path("params['layers'][0]['w1']"), port_path("params['a.b']")
     ('params.layers.0.w1', "params['a.b']")

@@ -111,7 +111,7 @@ class Subject:
 
     @cached_property
     def readers(self) -> Mapping[int, list[tuple[int, int]]]:
-        """Per holder, the ops whose rule has it as a tensor, each with the number of that tensor."""
+        """For each holder, the ops whose rule has it among its tensors, and the number of that tensor."""
         tensors = self._all_ops[2]
         numbers, starts = tensors.numbers, tensors.starts
         found: dict[int, list[tuple[int, int]]] = {}

@@ -1,7 +1,7 @@
 """Finds why a dimension was not sharded: which axes were candidates, and what prevented them.
 
-After propagation, every op is examined again with the final shardings of its tensors: which tensors have an axis on the
-factor of the dimension, and what in the value, the op or the other tensors prevents that axis.
+After propagation, every op is examined again with the final shardings of its tensors. Some of them have an axis on the
+factor of the dimension; the value, the op or the other tensors say what prevents it.
 
 Source: docs/semantics/propagation.md#one-step
 """
@@ -30,7 +30,7 @@ from pyshardy.rules.properties import Priority
 _ORDER = {kind: place for place, kind in enumerate(ReasonKind)}
 
 
-def reasons_of(history: History, value: int, dim: int) -> list[Reason]:
+def whole_reasons(history: History, value: int, dim: int) -> list[Reason]:
     """The reasons why a dimension of a value has no axis, the most important first.
 
     Args:
@@ -153,7 +153,7 @@ class _Visit:
         yield self._in_the_way(tensor, dim, factor, axis, asker)
 
     def _overflows(self, tensor: int, factor: int) -> Iterator[Reason]:
-        """Axes of other tensors on the same dimension that divide neither the factor nor one that is major to it."""
+        """Axes of other tensors that do not divide the factor, or a factor major to it on the same dimension."""
         assert self.mesh is not None
         for other, mapping in enumerate(self.rule.tensors):
             dim = next((dim for dim, factors in enumerate(mapping) if factor in factors), None)

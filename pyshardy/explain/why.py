@@ -38,7 +38,8 @@ class Place(NamedTuple):
     Attributes:
         name: A text as for `Why.explain`.
         shape: Their shape; None for any.
-        lines: Files and lines, one of which is that of the op that computes them; none for any.
+        lines: Files and lines, one of which must be the line of the op that computes the value; empty if any line will
+            do.
     """
 
     name: str

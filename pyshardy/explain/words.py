@@ -52,7 +52,7 @@ def stayed_whole(reason: Reason, value: int, dim: int, names: Names) -> StayedWh
 
 
 def _asked(reason: Reason, names: Names) -> str:
-    """The axis that the dimension did not get, where it is, and the op that would pass it on."""
+    """The axis that the dimension lacks, the tensor that has it, and the op between them."""
     assert reason.asker is not None
     assert reason.op is not None
     value, dim = reason.asker

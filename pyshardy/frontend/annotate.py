@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 from warnings import warn
 
 from pyshardy.core.axis_lists import sort_axes
-from pyshardy.core.folding import fold
 from pyshardy.core.jax_values import (
     is_jax_mesh,
     is_named_sharding,
@@ -26,6 +23,7 @@ from pyshardy.core.sharding_on_mesh import check_sharding, mesh_of
 from pyshardy.core.spec import OPEN, PartitionSpec, parse_spec
 from pyshardy.core.text import format_symbol, named_type
 from pyshardy.errors import InvalidShardingError, ShardyError, UsageError
+from pyshardy.frontend.input_names import matching_names
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import SHARDING, main_function, return_op
@@ -37,18 +35,13 @@ from pyshardy.passes.importing.import_hlo_shardings import read_axes
 from pyshardy.source.places import is_library
 
 _DOING = "annotating a module"
-_PART = re.compile(r"\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|([^\]]*))\s*\]|([^.\[\]]+)")
-_VARIABLE = re.compile(r"\*|(?<!\d)\d{1,9}(?:,\d{1,9})?\.\.\d{1,9}(?!\d)")
-_LAST = 2
-_MOST_LAYERS = 100_000
-_MOST_NAMES = 8
-Annotations = Mapping[str, Any]
-Given = tuple[str, InterfaceTensor, Any]
+ShardingsByName = Mapping[str, Any]
+PortAnnotation = tuple[str, InterfaceTensor, Any]
 Checked = tuple[str, InterfaceTensor, TensorSharding | None]
 """The attribute of the main function, the input or output, and its sharding."""
 
 
-def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module:
+def annotate(module: Module, shardings: ShardingsByName, mesh: Any = None) -> Module:
     """A module with new shardings on the inputs and outputs of these names.
 
     Args:
@@ -78,8 +71,8 @@ def annotate(module: Module, shardings: Annotations, mesh: Any = None) -> Module
 
 
 def named_ports(
-    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: Annotations
-) -> list[Given]:
+    inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor], shardings: ShardingsByName
+) -> list[PortAnnotation]:
     """The inputs and outputs that match the names, each with its last annotation.
 
     Raises:
@@ -91,7 +84,7 @@ def named_ports(
         raise UsageError(_DOING, got=named_type(shardings), needed=needed)
     tensors = [*(("arg_attrs", tensor) for tensor in inputs), *(("res_attrs", tensor) for tensor in outputs)]
     names = [tensor.name for _, tensor in tensors]
-    found: dict[tuple[str, int], Given] = {}
+    found: dict[tuple[str, int], PortAnnotation] = {}
     for name, sharding in shardings.items():
         if not isinstance(name, str):
             raise UsageError(_DOING, got=f"{name!r} as a name", needed="the name of an input or output")
@@ -101,7 +94,7 @@ def named_ports(
     return list(found.values())
 
 
-def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | None = None) -> Module:
+def annotate_ports(module: Module, annotations: Iterable[PortAnnotation], mesh: Mesh | None = None) -> Module:
     """A module with other shardings on some inputs and outputs.
 
     Args:
@@ -111,17 +104,19 @@ def annotate_ports(module: Module, annotations: Iterable[Given], mesh: Mesh | No
     """
     given = list(annotations)
     _warn_of_explicit_axes(module, given)
-    for mesh_ in meshes_of(given):
+    for mesh_ in annotated_meshes(given):
         module = with_mesh(module, mesh_)
     return store_annotations(module, checked(given, module_meshes(module.root), mesh))
 
 
-def meshes_of(annotations: Iterable[Given]) -> list[Mesh]:
+def annotated_meshes(annotations: Iterable[PortAnnotation]) -> list[Mesh]:
     """The meshes that come with annotations."""
     return list({core_mesh(value.mesh): None for _, _, value in annotations if is_named_sharding(value)})
 
 
-def checked(annotations: Iterable[Given], meshes: Mapping[str, Mesh], mesh: Mesh | None = None) -> list[Checked]:
+def checked(
+    annotations: Iterable[PortAnnotation], meshes: Mapping[str, Mesh], mesh: Mesh | None = None
+) -> list[Checked]:
     """The annotations as valid shardings.
 
     Args:
@@ -187,67 +182,6 @@ def store_annotation(main: Op, kind: str, index: int, sharding: TensorSharding |
     else:
         entries[index] = entries[index].with_value(SHARDING, sharding)
     main.set_attr(kind, tuple(entries))
-
-
-def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
-    """The positions of the names that match a pattern.
-
-    Raises:
-        UsageError: There is none; the error lists the nearest names.
-
-    >>> matching_names("params['layers'][*]['w']", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
-    [0]
-    >>> matching_names("params.*.w", ["params['layers'][0]['w']", "params['layers'][0]['b']", "x"])
-    [0]
-    >>> matching_names("net[2,4..6].w", [f"net[{layer}].w" for layer in range(8)])
-    [2, 4, 6]
-    """
-    matcher, pieces = _matcher(pattern), [piece for text, _ in _parts(pattern) for piece in _VARIABLE.split(text)]
-    near = [position for position, name in enumerate(names) if all(piece in name for piece in pieces)]
-    found = [position for position in near if matcher.match(_path(names[position]))]
-    if found:
-        return found
-    folded = [found.name for found in fold((name, None) for name in names)]
-    nearest = get_close_matches(pattern, folded, n=3, cutoff=0.3) or folded[:_MOST_NAMES]
-    raise UsageError(
-        _DOING,
-        got=f"{pattern!r}, which matches no input or output",
-        needed=f"one of {', '.join(nearest)}" if nearest else "a module with inputs or outputs",
-        hint="`pyshardy show` prints all names; unused arguments are not among them",
-    )
-
-
-def _parts(name: str) -> list[tuple[str, bool]]:
-    """The keys and attributes along a path, and whether each is in brackets without quotes."""
-    found = []
-    for match in _PART.finditer(name):
-        single, double, bare, plain = match.groups()
-        text = next(part for part in (single, double, bare, plain) if part is not None)
-        found.append((text if bare is None else bare.strip(), bare is not None))
-    return found
-
-
-def _path(name: str) -> str:
-    return "".join(f"{text}\0" for text, _ in _parts(name))
-
-
-def _matcher(pattern: str) -> re.Pattern[str]:
-    parts = []
-    for text, is_bare in _parts(pattern):
-        fixed = [*map(re.escape, _VARIABLE.split(text)), ""]
-        between = ["[^\0]*" if is_bare and text == "*" else _variable(found) for found in _VARIABLE.findall(text)]
-        parts += [part for pair in zip(fixed, [*between, ""]) for part in pair] + ["\0"]
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def _variable(found: str) -> str:
-    """What `*` in a name stands for, or the numbers of layers, `0..23` or `2,8..140`, as tables write them."""
-    if found == "*":
-        return ".*"
-    numbers = [int(number) for number in re.split(r",|\.\.", found)]
-    first, last, step = numbers[0], numbers[-1], max(1, numbers[1] - numbers[0]) if len(numbers) > _LAST else 1
-    run = range(first, min(last, first + _MOST_LAYERS) + 1, step)
-    return f"(?:{'|'.join(map(str, run))}|{re.escape(found)})"
 
 
 # Meshes

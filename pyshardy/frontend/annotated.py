@@ -13,7 +13,7 @@ from pyshardy.passes.importing.import_hlo_shardings import read_axes
 
 _MARKS = (b"mhlo.sharding", b"xla.sdy.", FROM_HLO.encode())
 """Every annotated module, and every module that was HLO, contains one of these, as text or as bytecode."""
-PASSES: tuple[tuple[str, dict[str, str]], ...] = (
+IMPORT_PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("pyshardy-flatten-tuples", {}),
     ("pyshardy-import-frontend-attributes", {}),
     ("pyshardy-import-hlo-shardings", {}),
@@ -24,16 +24,16 @@ PASSES: tuple[tuple[str, dict[str, str]], ...] = (
     ("sdy-lift-inlined-meshes", {"use-single-device-mesh-names": "true"}),
 )
 """The passes, with their options, that import HLO's annotations into the dialect."""
-MeshAxes = Mapping[str, int] | str | None
+MeshArgument = Mapping[str, int] | str | None
 
 
-def axes_text(mesh: MeshAxes) -> str:
+def mesh_text(mesh: MeshArgument) -> str:
     """The axes of a mesh as the text of an option.
 
     Raises:
         UsageError: The argument is not axes with sizes.
 
-    >>> axes_text({"data": 4, "model": 2})
+    >>> mesh_text({"data": 4, "model": 2})
     'data=4,model=2'
     """
     if mesh is None:
@@ -53,7 +53,7 @@ def may_be_annotated(content: bytes) -> bool:
     return any(mark in content for mark in _MARKS)
 
 
-def import_annotations(module: Module, mesh: MeshAxes = None, needs_tilings: bool = True) -> Module:
+def import_annotations(module: Module, mesh: MeshArgument = None, needs_tilings: bool = True) -> Module:
     """The module with HLO's annotations imported into the `sdy` dialect; unchanged if it has none and was not HLO.
 
     Args:
@@ -68,7 +68,7 @@ def import_annotations(module: Module, mesh: MeshAxes = None, needs_tilings: boo
     from pyshardy.passes.pipeline import run_passes
     from pyshardy.passes.pipelines import named_passes
 
-    axes = axes_text(mesh)
+    axes = mesh_text(mesh)
     if FROM_HLO not in module.root.attrs and not is_annotated(module.root):
         if axes and needs_tilings:
             has_mesh = any(op.name == "sdy.mesh" for op in module.root.region.block)
@@ -83,6 +83,6 @@ def import_annotations(module: Module, mesh: MeshAxes = None, needs_tilings: boo
             )
         return module
     passes = []
-    for name, options in PASSES:
+    for name, options in IMPORT_PASSES:
         passes += named_passes(name, {"mesh": axes} if axes and name == "pyshardy-import-hlo-shardings" else options)
     return run_passes(module, passes)

@@ -89,7 +89,7 @@ def dumped_modules(directory: Path) -> dict[str, DumpedModule]:
 
 
 def _by_name(paths: Mapping[str, Path]) -> dict[str, Path]:
-    """Files by the names of modules, without the number that libtpu appends, unless several modules would be one.
+    """Files by the names of modules, without the number that libtpu appends, unless two would then share a name.
 
     >>> list(_by_name({"module_0000.jit_f.cl_1014260217": Path("f.txt")}))
     ['module_0000.jit_f']

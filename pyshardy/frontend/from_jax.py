@@ -15,17 +15,17 @@ from pyshardy.core.jax_values import JIT_OPTIONS
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports, core_mesh, with_mesh
-from pyshardy.frontend.annotated import MeshAxes
+from pyshardy.frontend.annotated import MeshArgument
 from pyshardy.frontend.interface import input_tensors, output_tensors
 from pyshardy.frontend.jax_leaves import is_array, is_filtered
 from pyshardy.frontend.jax_lower import (
     Target,
     has_own_shardings,
-    lower,
+    jax_stage,
+    lower_function,
     lower_traced,
     make_target,
     sharding_leaves,
-    stage,
 )
 from pyshardy.frontend.jax_model_names import with_lowered_names, with_model_names
 from pyshardy.frontend.jax_nnx import NnxCall, is_nnx_jitted, nnx_call, nnx_function
@@ -91,14 +91,14 @@ class JaxSignature:
     lowered: Any = field(default=None, repr=False, compare=False)
 
 
-def load_lowered(lowered: Any, mesh: MeshAxes = None) -> Module:
+def load_lowered(lowered: Any, mesh: MeshArgument = None) -> Module:
     """The module of a lowered JAX function, with the function's signature in `origin`.
 
     Args:
         lowered: The result of `jax.jit(f).lower(...)`, or of a wrapper of `jax.jit`.
         mesh: The mesh axes of tilings, if it was lowered for GSPMD; by default they are derived.
     """
-    return _load_stage(stage(lowered), nnx_function(lowered), mesh)
+    return _load_stage(jax_stage(lowered), nnx_function(lowered), mesh)
 
 
 def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> Module:
@@ -110,10 +110,10 @@ def load_traced(traced: Any, mesh: Any = None, platform: str | None = None) -> M
     if mesh is not None:
         needed = "the mesh where the function is traced, or a function that is not traced yet"
         raise UsageError("loading a traced function", got="a mesh", needed=needed)
-    return _load_stage(lower_traced(stage(traced), platform), nnx_function(traced))
+    return _load_stage(lower_traced(jax_stage(traced), platform), nnx_function(traced))
 
 
-def _load_stage(lowered: Any, function: Any, mesh: MeshAxes = None) -> Module:
+def _load_stage(lowered: Any, function: Any, mesh: MeshArgument = None) -> Module:
     """The module of JAX's own `Lowered`; with names in models, if it is of a function under `nnx.jit`."""
     module = _module_of(lowered, mesh)
     if function is not None:
@@ -122,14 +122,14 @@ def _load_stage(lowered: Any, function: Any, mesh: MeshAxes = None) -> Module:
     return module
 
 
-def _module_of(lowered: Any, mesh: MeshAxes) -> Module:
+def _module_of(lowered: Any, mesh: MeshArgument) -> Module:
     stream = BytesIO()
     mlir: Any = lowered.compiler_ir("stablehlo")
     mlir.operation.write_bytecode(stream)
     return load_content(stream.getvalue(), "the lowered function", mesh)
 
 
-def load_exported(exported: Any, mesh: MeshAxes = None) -> Module:
+def load_exported(exported: Any, mesh: MeshArgument = None) -> Module:
     """The module of a `jax.export.Exported`, with the function's signature in `origin`; `mesh` as for `load_lowered`.
 
     Its shardings are over devices in the natural order, because an export does not include devices.
@@ -184,7 +184,7 @@ def load_function(
     )
     """JAX does not accept shardings together with keyword arguments, so they are added to the module."""
     for_jax = {name: value for name, value in given.items() if name == "out_shardings" or not keeps_own}
-    lowered, target = lower(function, args, kwargs, target, for_jax, options)
+    lowered, target = lower_function(function, args, kwargs, target, for_jax, options)
     module = load_lowered(lowered, _axes(mesh) if _is_tiled() else None)
     fixed = options.get("static_argnums") or ()
     module.origin = replace(
@@ -232,7 +232,7 @@ def _is_tiled() -> bool:
     return not getattr(jax.config, "jax_use_shardy_partitioner", True)
 
 
-def _axes(mesh: Any) -> MeshAxes:
+def _axes(mesh: Any) -> MeshArgument:
     return None if mesh is None else dict(core_mesh(mesh).axes)
 
 

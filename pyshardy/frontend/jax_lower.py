@@ -84,7 +84,7 @@ def make_target(mesh: Any, platform: str | None, shardings: Any) -> Target:
 
 
 def _real_meshes(tree: Any, takes_arrays: bool = False) -> list[jax.sharding.Mesh]:
-    """The meshes of devices that shardings and shapes in a tree are over; those of arrays, which can move, if asked."""
+    """The meshes of devices in the shardings and shapes of a tree, and on request those of arrays, which can move."""
     found: dict[jax.sharding.Mesh, None] = {}
     for leaf in jax.tree.leaves(tree, is_leaf=is_sharding):
         if isinstance(leaf, jax.core.Tracer) or (isinstance(leaf, jax.Array) and not takes_arrays):
@@ -131,7 +131,7 @@ def _abstract_mesh_in(tree: Any) -> AbstractMesh | None:
     return None if current.empty or not jax.sharding.get_mesh().empty else current
 
 
-def lower(
+def lower_function(
     function: Any,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -141,8 +141,8 @@ def lower(
 ) -> tuple[Any, Target]:
     """Lower a function.
 
-    What is over the devices of this machine is lowered for them, if the mesh was given as axes with sizes and theirs
-    has the same.
+    If the mesh was given as axes with sizes, and the arguments are over devices of this machine with the same axes, the
+    function is lowered for these devices.
 
     Args:
         function: A function, jitted by any wrapper or not.
@@ -230,8 +230,8 @@ def _lower_jitted(jitted: Any, args: Sequence[Any], kwargs: Mapping[str, Any], t
     with target.context():
         try:
             if hasattr(jitted, "trace"):
-                return lower_traced(stage(jitted.trace(*args, **kwargs)), target.platform)
-            return stage(jitted.lower(*args, **kwargs))
+                return lower_traced(jax_stage(jitted.trace(*args, **kwargs)), target.platform)
+            return jax_stage(jitted.lower(*args, **kwargs))
         except RuntimeError as error:
             if target.spec_mesh is not None or "non-empty mesh" not in str(error):
                 raise
@@ -270,7 +270,7 @@ def lower_traced(traced: Any, platform: str | None) -> Any:
         ) from error
 
 
-def stage(found: Any) -> Any:
+def jax_stage(found: Any) -> Any:
     """JAX's `Lowered` or `Traced` inside the result of a wrapper of `jax.jit`."""
     while not isinstance(found, (jax.stages.Lowered, jax.stages.Traced)):
         inner = getattr(found, "lowered", None) or getattr(found, "traced", None)

@@ -30,9 +30,9 @@ _KERAS_STEPS = {
     "test_step": (*_MODEL, *_METRICS),
     "predict_step": _MODEL,
 }
-"""Per step of keras, the parts of its state: how they are called here, and the lists that they are values of."""
+"""For each step of keras, the parts of its state: the name here, and the list of variables with the values."""
 
-Names = Mapping[str, tuple[str, tuple[int, ...]]]
+NamesInModels = Mapping[str, tuple[str, tuple[int, ...]]]
 """For the name that JAX was given: the name in the model, and the shape without what a key's data adds."""
 
 
@@ -54,7 +54,7 @@ def with_model_names(module: Module, function: Any, args: Sequence[Any], kwargs:
 
 
 def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowered) -> Module:
-    """The same where no arguments are there: models are put together again from what `lowered` keeps of them.
+    """The same without arguments: models are built again from what `lowered` keeps of them.
 
     Args:
         module: The module.
@@ -74,7 +74,7 @@ def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowere
     return _renamed(module, _nnx_names(function, args, kwargs))
 
 
-def _renamed(module: Module, names: Names) -> Module:
+def _renamed(module: Module, names: NamesInModels) -> Module:
     """The module with these names, where the shapes fit."""
 
     def told(name: str, shape: tuple[int, ...]) -> str | None:
@@ -101,7 +101,7 @@ def _renamed(module: Module, names: Names) -> Module:
     return module.with_root(root)
 
 
-def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Names:
+def _nnx_names(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> NamesInModels:
     try:
         bound = inspect.signature(function).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):

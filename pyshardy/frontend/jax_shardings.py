@@ -97,7 +97,7 @@ class NamedShardings:
         return mesh
 
     def cut(self, tensor: InterfaceTensor) -> NamedSharding | None:
-        """The sharding of an input or output on a mesh whose axes are split where it has sub-axes.
+        """The sharding of an input or output, on a mesh in which the axes with sub-axes are split.
 
         `PartitionSpec` cannot name a sub-axis, but it can name an axis `x:(1)2` of that mesh.
         """

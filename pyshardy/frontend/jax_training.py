@@ -107,7 +107,7 @@ def _policy(name: str) -> Any:
 def trained(training: Training, before: Applied | None = None) -> Iterator[Applied]:
     """Trace functions in another way to train inside of a `with` block, in one thread at a time.
 
-    JAX forgets the functions that it traced, as it would not trace them again.
+    Make JAX forget the functions that it has traced; otherwise it would not trace them again.
 
     Args:
         training: The way.
@@ -221,7 +221,7 @@ class _Tracing:
             raise UsageError(_DOING, got="microbatches for a loss that also returns rows of the batch", needed=needed)
 
     def _mean(self, compute: Callable[..., Any], pieces: Sequence[Any], result: Any) -> Any:
-        """The mean of what a function computes of the parts; what is no number with a fraction is that of the last."""
+        """The mean over the parts of what a function returns. Integers and truth values are those of the last part."""
         shapes, tree = jax.tree.flatten(result)
 
         def add(total: Any, piece: Sequence[Any]) -> tuple[Any, None]:

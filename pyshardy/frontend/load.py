@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyshardy.errors import InvalidModuleError, UsageError
-from pyshardy.frontend.annotated import MeshAxes, axes_text, import_annotations, may_be_annotated
+from pyshardy.frontend.annotated import MeshArgument, import_annotations, may_be_annotated, mesh_text
 from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_text_or_bytecode
 from pyshardy.ir.module import Module
 
@@ -14,7 +14,7 @@ def load_path(
     source: str | Path,
     *,
     module: str | None = None,
-    mesh: MeshAxes = None,
+    mesh: MeshArgument = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
     needs_tilings: bool = True,
@@ -47,13 +47,13 @@ def load_path(
 def load_content(
     content: bytes,
     name: str = STANDARD_INPUT,
-    mesh: MeshAxes = None,
+    mesh: MeshArgument = None,
     allow_unregistered_dialects: bool = False,
     isolate: bool = False,
     needs_tilings: bool = True,
 ) -> Module:
     """The module in the content of a file; parameters as for `load_path`, and `name` for messages."""
-    axes_text(mesh)
+    mesh_text(mesh)
     if not content.strip():
         needed = "StableHLO as text or bytecode, HLO, or what jax.export writes"
         raise InvalidModuleError("reading a module", where=name, got="nothing: it is empty", needed=needed)

@@ -1,4 +1,4 @@
-"""What the collectives of a program that a compiler partitioned are for: the op that they serve, and windowed products.
+"""For the collectives of a program that a compiler partitioned: the op that each serves, and windowed products.
 
 XLA cuts a gather or a sum of partial products beside a large product into permutes, in a loop that multiplies one part
 while the next one is on its way. It calls that a windowed product (a collective matmul).
@@ -37,7 +37,7 @@ class CompilerCauses:
         return None if found is None else found.value
 
     def served(self, op: Op) -> Op:
-        """The op that a collective serves: itself, as its location is that of an op of the user, or else a user of it.
+        """The op that a collective serves: itself if JAX named it, else the nearest user that JAX named.
 
         The compiler gives a gather of an input the name of the input, and no line.
         """

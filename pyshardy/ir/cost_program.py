@@ -89,7 +89,7 @@ def cost_program(root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCa
 
 
 class SharedKinds:
-    """State that descriptions of several modules of one context share, so that like ops are of one kind in all.
+    """What several modules of one context share, so that equal ops have one kind in all of them.
 
     It holds MLIR attributes, so it must not outlive the context.
     """
@@ -100,7 +100,7 @@ class SharedKinds:
         self.tensors: dict[CostTensor, CostTensor] = {}
         self.kinds: dict[Hashable, CostKind] = {}
         self.of_node: dict[Hashable, CostKind] = {}
-        """The same by what is quicker to read of a node, if that says all there is."""
+        """The same kinds by what is quicker to read of a node, for nodes that this describes in full."""
         self.decoded: dict[Any, Hashable] = {}
         self.units: dict[Any, int | None] = {}
 

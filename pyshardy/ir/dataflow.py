@@ -18,7 +18,7 @@ from pyshardy.rules.traits import DataFlow
 EDGE = "sdy.data_flow_edge"
 FUNCTION_EDGE = "sdy.func_data_flow_edge"
 EDGES = frozenset((EDGE, FUNCTION_EDGE))
-BARRIER = "sdy.propagation_barrier"
+PROPAGATION_BARRIER = "sdy.propagation_barrier"
 
 _SAME_INDEX_OPS = ops_that(lambda traits: traits.data_flow is DataFlow.SAME_INDEX)
 _COMPUTATIONS = ops_that(lambda traits: traits.data_flow is DataFlow.COMPUTATION)
@@ -88,7 +88,7 @@ def edge_of(owner: Value) -> Op | None:
 
 
 def edge_of_source(op: Op, index: int) -> Op | None:
-    """The edge that has operand `index` of `op` as a source, as far as the reference recognises it.
+    """The edge of which operand `index` of `op` is a source; None where the reference finds none.
 
     It does not recognise operands of named and manual computations.
 

@@ -56,8 +56,7 @@ def emit_module(root: Op, table: AttrTable) -> bytes:
 class _Emitter:
     """Writes ops; most of them keep the numbers that they were read with.
 
-    It keeps alive the nodes that it writes and the kinds of ops that it makes, because it looks up attributes, their
-    values and locations by identity.
+    It looks up attributes, their values and locations by identity; so it keeps the nodes and the kinds of ops alive.
 
     Attributes:
         writer: The writer of the ops.

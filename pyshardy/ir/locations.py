@@ -156,13 +156,13 @@ def named_location(name: str, location: Any) -> Any:
 
 
 def with_need(location: Any, need: Need) -> Any:
-    """The location of a collective: that of the op that needs it, and the need in the scope that JAX gave this op."""
+    """The location of a collective: the one of the op that needs it, with the need added to its name scope."""
     name = location_name(location)
     return named_location(str(need) if name is None else f"{name}/{need}", location)
 
 
 def argument_name(location: Any, index: int) -> str:
-    """The name that a user knows an argument by: from its location, where JAX writes it, else by its number.
+    """The name of an argument for users: from its location, if JAX wrote one, else made of its number.
 
     For an argument without a name, XLA makes one up (`Arg_0.47`); it says no more than the number.
     """

@@ -110,7 +110,7 @@ class Op:
 
     @property
     def need(self) -> Need | None:
-        """What this is for, if it is a collective or will be one; in a module that was read, its location says it."""
+        """What a collective, or an op that becomes one, is needed for; where a module was read, from its location."""
         found = self._location
         return found.need if type(found) is NeedPlace else read_location(self.location).need
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from pyshardy.errors import InvalidRuleError
-from pyshardy.ir.dataflow import BARRIER
+from pyshardy.ir.dataflow import PROPAGATION_BARRIER
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE
 from pyshardy.ir.nodes import TERMINATORS, Op
@@ -60,13 +60,13 @@ class OpKinds:
             PassError: The op has a sharding rule that does not fit it.
         """
         found = self.number(self._make(op))
-        if key is not None and op.name != BARRIER:
+        if key is not None and op.name != PROPAGATION_BARRIER:
             self.numbers[key] = found
         return found
 
     def _make(self, op: Op) -> OpKind:
         """The kind of an op that is no data-flow edge."""
-        if op.name == BARRIER:
+        if op.name == PROPAGATION_BARRIER:
             shape = op.result.type.shape
             assert shape is not None
             direction = Direction(op.attrs["allowed_direction"])

@@ -9,7 +9,7 @@ from pyshardy.ir.blocks import Region
 from pyshardy.ir.op import Op
 
 MANY = 256
-"""The fewest ops in a function for which it pays to record where the ops of a name are."""
+"""From so many ops in a function on, an index of them by name pays."""
 
 
 def ops_in(op: Op, *, post_order: bool = False, closed: Iterable[str] = ()) -> list[Op]:
@@ -167,7 +167,8 @@ def attribute_values(op: Op, attribute: str, others: Iterable[str]) -> tuple[dic
 
 
 def count_attributes(ops: list[Op], others: Iterable[str], left_out: str) -> tuple[dict[Any, int], list[Op]]:
-    """How many ops have each attribute value, under any name but one; and the ops of some other names."""
+    """The number of ops for each attribute value, without one attribute; and the ops with other names, which do not
+    count."""
     shared: dict[int, list[Op]] = {}  # by identity of the attributes, which many ops share
     listed: list[Op] = []
     names = frozenset(others)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.dataflow import BARRIER, EDGES
+from pyshardy.ir.dataflow import EDGES, PROPAGATION_BARRIER
 from pyshardy.ir.functions import RULE, SHARDING, main_function, set_arg_shardings, set_result_shardings
 from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
@@ -17,7 +17,7 @@ from pyshardy.ir.shared_attributes import SharedChanges
 from pyshardy.propagation.program import OpKind
 from pyshardy.rules.rule import Rule
 
-_WITHOUT_RULE = EDGES | {BARRIER}
+_WITHOUT_RULE = EDGES | {PROPAGATION_BARRIER}
 
 
 class FunctionResultPlace(NamedTuple):

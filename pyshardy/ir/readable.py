@@ -67,7 +67,7 @@ def _check_function(op: Any, name: str) -> None:
 def check_readable(text: str, context: Any) -> None:
     """Raise an error unless MLIR can read a text that it has printed.
 
-    Text is read only if something stands in it that MLIR is known to print but not to read: nearly all text is not.
+    The text is read again only if it has something that MLIR prints but cannot read, which is rare.
 
     Args:
         text: A whole module.

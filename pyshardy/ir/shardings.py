@@ -50,7 +50,7 @@ def module_meshes(root: Op) -> ModuleMeshes:
 def check_shardings(
     op: Op, shardings: Sequence[TensorSharding], types: Sequence[ValueType], meshes: Mapping[str, Mesh]
 ) -> None:
-    """Refuse shardings that MLIR's verifier has not seen, because they came as text, unless they fit some values.
+    """Refuse shardings that came as text, which MLIR's verifier has not seen, and do not fit their values.
 
     Args:
         op: What has the shardings; errors point at it.

@@ -205,8 +205,8 @@ class _Finder:
     def _gradients(self, span: SourceSpan, values: Sequence[Value]) -> list[Value]:
         """The sums of what goes back to values, one of each.
 
-        JAX says of an op that goes back, also of such a sum, from which op forward it comes. So a sum comes from a
-        user of the value, and is used by what does not.
+        JAX names, for each op of the backward pass and for such a sum, the op of the forward pass that it comes from.
+        So a sum comes from a user of the value, and is used by ops that do not.
         """
         users = {path for value in values for path in self._users(value)}
         inside = {path for path in self.backward if any(span.contains(one) for one in path)}
@@ -276,7 +276,7 @@ def _place(location: Any) -> _Place:
 
 
 def _start(path: Sequence[SourceSpan]) -> int:
-    """Where the calls begin that led to an op: before them are those that led to the first use of what JAX has cached.
+    """Where the calls of an op begin; calls before led to the first use of a function that JAX has cached.
 
     >>> first, second, outer = (SourceSpan("f.py", line, 0, line, 9) for line in (7, 12, 21))
     >>> _start([first, outer, second, outer])

@@ -126,5 +126,5 @@ def _bytes(value: Value) -> int:
 
 
 def traffic_by_compiler(module: Module, meshes: Mapping[str, Mesh]) -> Traffic:
-    """The collectives of a program that a compiler partitioned; it names the op that it was at."""
+    """The collectives of a program that a compiler partitioned, with the op that each location names."""
     return Traffic(tuple(collectives_of(module.root, dict(meshes), module.name, CompilerCauses(module.root))))

@@ -63,7 +63,7 @@ class Budgets:
         return self != Budgets()
 
     def and_(self, other: Budgets) -> Budgets:
-        """These budgets with others: their limits take the place of these, and what they forbid is forbidden too.
+        """These budgets with others: the limits of the others replace these, and what either forbids is forbidden.
 
         >>> Budgets("14GiB", no=("all_gather",)).and_(Budgets("16GiB", no=("all_to_all",)))
         Budgets(max_memory='16GiB', max_bytes='', no_replication=False, no=('all_gather', 'all_to_all'))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.notation import axis_to_json
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.report.specs import Notation, format_sharding
@@ -162,7 +162,7 @@ def folded_changes(changes: Sequence[Change]) -> tuple[Change, ...]:
         (one.kind, one.shape, one.dtype, one.before, one.after, one.count_before, one.count_after) for one in changes
     ]
     found = []
-    for folded in fold((one.name, key) for one, key in zip(changes, keys)):
+    for folded in fold_names((one.name, key) for one, key in zip(changes, keys)):
         members = [changes[member] for member in folded.members]
         first = members[0]
         found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.costing.traffic import CollectiveGroup, CollectiveRow, KindTotal, Traffic
@@ -99,7 +99,7 @@ def _ops(group: CollectiveGroup) -> str:
 
 
 def _one_of(names: Iterable[str]) -> str:
-    folded = fold([(name, None) for name in dict.fromkeys(names)])
+    folded = fold_names([(name, None) for name in dict.fromkeys(names)])
     if not folded:
         return ""
     return folded[0].name + (f" and {len(folded) - 1} more" if len(folded) > 1 else "")

@@ -11,7 +11,7 @@ from rich.text import Text
 from pyshardy.core.text import format_bytes
 from pyshardy.costing.traffic import AxesTotal, KindTotal
 from pyshardy.report.layout import Cell, Column, Table, paragraph
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.printing import Page, Printable
 from pyshardy.report.replications import Replication
 
 WITHIN = 0.2
@@ -121,7 +121,7 @@ def _figures(total: AxesTotal | None) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(Printable):
     """What a compiler made of a program to the end, beside what was estimated.
 
     Attributes:
@@ -307,12 +307,6 @@ class Confirmation:
             return f"within {WITHIN:.0%}, the estimate of cost holds for {of}"
         said, and_ = ("holds", "and") if abs(peak) <= WITHIN else ("does not hold", "but")
         return f"within {WITHIN:.0%}, the estimate of cost {said} for the peak of memory, {and_} for {of}"
-
-    def __str__(self) -> str:
-        return printed(self.tables())
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def _sum(totals: Sequence[AxesTotal]) -> AxesTotal | None:

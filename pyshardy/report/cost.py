@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.costing.estimate import CollectiveCost, Estimate
 from pyshardy.costing.peak import LiveValue
@@ -155,7 +155,7 @@ def _scope_or_line(row: PlaceCost) -> Cell:
 
 
 def _verdict(found: Estimate, width: int) -> list[Text]:
-    """Whether the program fits, where it does not or that is not sure; what cannot run needs no further figures."""
+    """Says that the program does not fit, or may not; empty if it fits."""
     if found.fits and not found.is_close:
         return []
     needed, limit = (format_bytes(round(size)) for size in (found.memory.bytes, found.memory_limit_bytes))
@@ -219,7 +219,7 @@ def _table_of(
         title: The title.
         columns: Each column, with the function that gives its cell for a row.
         rows: The rows.
-        last: The first texts of one row more, for what is left out; none if it is empty.
+        last: The cells of a last row for what is left out; no row if that is nothing.
     """
     cells = [tuple(cell(row) for _, cell in columns) for row in rows]
     if last:
@@ -281,7 +281,7 @@ def _live(found: Estimate) -> Table:
     equal = list(like.values())
     groups = [
         (folded.name, [one for member in folded.members for one in equal[member]])
-        for folded in fold((ones[0].name, key[1:]) for key, ones in like.items())
+        for folded in fold_names((ones[0].name, key[1:]) for key, ones in like.items())
     ]
     groups.sort(key=lambda group: -sum(one.bytes for one in group[1]))
     rest = [one for _, ones in groups[_MOST_ROWS:] for one in ones]

@@ -12,8 +12,8 @@ from rich.text import Text
 from pyshardy.core.text import format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
-from pyshardy.report.patch import merged
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.patch import merged_patches
+from pyshardy.report.printing import Page, Printable
 from pyshardy.source.places import SourcePlace
 
 _SCREEN = 24
@@ -106,7 +106,7 @@ def _figures(one: Figures) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Printable):
     """The findings on a program, the one that saves most first.
 
     Attributes:
@@ -130,7 +130,7 @@ class Diagnosis:
     @property
     def patch(self) -> str:
         """The patches of all findings as one."""
-        return merged([one.patch for one in self.findings])
+        return merged_patches([one.patch for one in self.findings])
 
     def to_json(self) -> dict[str, Any]:
         """The diagnosis as JSON-ready data."""
@@ -147,12 +147,6 @@ class Diagnosis:
     def tables(self) -> Page:
         """The findings as paragraphs of one screen, in the width in which they are printed."""
         return Page(lambda width: _screen(self, width))
-
-    def __str__(self) -> str:
-        return printed(self.tables())
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def _screen(found: Diagnosis, width: int) -> list[Text]:

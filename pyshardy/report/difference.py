@@ -13,7 +13,7 @@ from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.changes import Change, CollectiveChange, Communication, Total
 from pyshardy.report.collective_table import scope_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.printing import DEFAULTS, Page, Printable, TableOptions
 from pyshardy.report.specs import Notation, format_axis, format_sharding
 from pyshardy.source.places import format_place
 
@@ -47,7 +47,7 @@ _TOTAL_COLUMNS = (Column("on one device"), *(Column(one, is_number=True) for one
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Printable):
     """The difference between two results.
 
     Attributes:
@@ -109,15 +109,9 @@ class Difference:
         """The totals, the shardings and the collectives that differ, for a `rich` console."""
         return Page(lambda width: difference_lines(self, options, width))
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         count = len(self.shardings)
         return f"<Difference: {count or 'no'} {'sharding differs' if count == 1 else 'shardings differ'}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def difference_lines(difference: Difference, options: TableOptions, width: int) -> list[Text]:

@@ -1,4 +1,4 @@
-"""What follows for a program of many layers from what compilers make of versions with a few of them.
+"""Figures of a program with many layers, from those of compiled versions with few.
 
 Every size is taken to follow a line in the number of layers, by least squares. Collectives do; the memory of temporary
 values does so less exactly, as a compiler orders the kernels of every version anew.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.report.layout import Cell
 from pyshardy.report.summary import Summary
 
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\d+")
 Shorten = Callable[[str], str]
 
 
-class Given(Protocol):
+class OriginData(Protocol):
     """The data from which the origin of a sharding is described."""
 
     @property
@@ -34,7 +34,7 @@ class Given(Protocol):
         """The annotations that the sharding comes from."""
 
 
-def given_by_cell(rows: Sequence[Given], shorten: Shorten = str) -> Cell:
+def given_by_cell(rows: Sequence[OriginData], shorten: Shorten = str) -> Cell:
     """The origin of the shardings of tensors that share a row; for propagation, the annotations, if known.
 
     Args:
@@ -51,7 +51,7 @@ def given_by_cell(rows: Sequence[Given], shorten: Shorten = str) -> Cell:
 
 def _listed(origins: Sequence[str]) -> str:
     """A list of names, with those of layers folded."""
-    names = [found.name for found in fold((origin, None) for origin in origins)]
+    names = [found.name for found in fold_names((origin, None) for origin in origins)]
     more = f" and {len(names) - _MOST_ORIGINS} more" if len(names) > _MOST_ORIGINS else ""
     return ", ".join(names[:_MOST_ORIGINS]) + more
 
@@ -59,8 +59,8 @@ def _listed(origins: Sequence[str]) -> str:
 class ShortNames:
     """Names of annotated inputs and outputs by their last keys, as `annotate` takes them: `*['w1']`.
 
-    A short name keeps as many keys as are needed to distinguish it, except for the number of the layer, from names
-    beside it and from all other annotated names. `params['layers'][3]['w1']` becomes `*['w1']` even if there is also
+    A short name keeps the keys that distinguish it from the names beside it and from all other annotated names. The
+    number of the layer does not count. `params['layers'][3]['w1']` becomes `*['w1']` even if there is also
     `state['layers'][3]['w1']`, unless that is annotated too.
 
     Args:

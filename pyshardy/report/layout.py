@@ -170,7 +170,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _added_up(table: Table, width: int) -> _Fit:
-    """The first fit whose rows that look the same are one; sums may be wider than what they add up."""
+    """The first fit in which equal rows are merged; merged amounts may need wider columns."""
     fit, room = _best_fit(table, width).added_up(), width
     for _ in range(_MOST_TRIES):
         if fit.total <= width:
@@ -271,7 +271,7 @@ class _Fit:
         return self
 
     def added_up(self) -> _Fit:
-        """The table in which rows that look the same, but for amounts, are one, the largest last amount first."""
+        """The table with equal rows merged and their amounts added, ordered by the last amount, largest first."""
         amounts = [at for at, column in enumerate(self._columns) if column.total is not None]
         alike: dict[tuple[str | None, ...], list[tuple[Cell, ...]]] = {}
         for row in self._rows:

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any, TypeVar
 
 from pyshardy.core.files import write_whole
-from pyshardy.core.folding import fold, unfold
+from pyshardy.core.folding import fold_names, unfold
 from pyshardy.core.plain_data import check_fields
 from pyshardy.core.text import format_bytes
 from pyshardy.errors import UsageError
@@ -25,7 +25,7 @@ _HEAD = (
 )
 _DIGITS = re.compile(r"(\d+)")
 _DELETE = "\x7f"
-"""The one character that JSON has as it is in texts, and TOML escaped."""
+"""The one character that JSON leaves as it is in texts, and TOML escapes."""
 
 
 class _Checked:
@@ -108,7 +108,7 @@ class LockedCollective(_Checked):
         count: The number of runs in all layers.
         bytes: The bytes that a device sends for all of them.
         layers: The number of scopes.
-        per_round: Whether they are in a loop with an unknown number of rounds, and these are the figures of one.
+        per_round: Whether a loop with an unknown number of rounds runs them; the figures are then those of one round.
         if_taken: Whether they are in a branch that is not counted.
     """
 
@@ -157,7 +157,7 @@ class LockedMemory(_Checked):
     bytes: int
 
 
-Row = TypeVar("Row", LockedTensor, LockedConstraint, LockedTypes, LockedCollective, LockedReplication)
+LockedRow = TypeVar("LockedRow", LockedTensor, LockedConstraint, LockedTypes, LockedCollective, LockedReplication)
 _NUMBERS = ("count", "bytes")
 """The figures of a row, which are those of all its layers together."""
 
@@ -255,7 +255,7 @@ class Lock(_Checked):
 # Rows of layers
 
 
-def folded(rows: Iterable[Row]) -> tuple[Row, ...]:
+def folded(rows: Iterable[LockedRow]) -> tuple[LockedRow, ...]:
     """Rows with those that differ only in a number of their name folded into one, sorted.
 
     >>> folded(LockedTensor(f"w[{layer}]", "f32[8]", "P('x')") for layer in range(3))
@@ -263,14 +263,14 @@ def folded(rows: Iterable[Row]) -> tuple[Row, ...]:
     """
     given = list(rows)
     found = []
-    for name, members in fold((_name(row), _rest(row)) for row in given):
+    for name, members in fold_names((_name(row), _rest(row)) for row in given):
         first, layers = given[members[0]], len(members)
         numbers: dict[str, Any] = {one: layers * getattr(first, one) for one in _NUMBERS if hasattr(first, one)}
         found.append(replace(first, **numbers | {_key(first): name, "layers": layers}))
     return tuple(sorted(found, key=_order))
 
 
-def unfolded(rows: Iterable[Row]) -> list[Row]:
+def unfolded(rows: Iterable[LockedRow]) -> list[LockedRow]:
     """The rows of single layers.
 
     Raises:

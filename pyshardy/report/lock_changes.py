@@ -7,14 +7,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes
 from pyshardy.report.changes import Total
 from pyshardy.report.lock import Lock, unfolded
 
 MEMORY_SLACK = 0.01
 """The part by which the peak memory, an estimate, may differ and count as equal."""
-KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replication")
+CHANGE_KINDS = ("mesh", "constraint", "input", "output", "type", "collective", "replication")
 """The kinds of changes, what a user writes first."""
 _ANNOTATED = " (annotated)"
 _IN_SCOPES = ("constraint", "type", "collective", "replication")
@@ -25,7 +25,7 @@ class Key(NamedTuple):
     """The name of a row of a lock.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: One of `CHANGE_KINDS`.
         name: The name that layers differ in: that of a tensor, or a scope.
         what: The rest of the name.
     """
@@ -64,7 +64,7 @@ class LockChange:
     """A row of a lock that the program does not have, or has otherwise.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: One of `CHANGE_KINDS`.
         name: A tensor, or a scope, function or file; a folded name for several layers.
         what: What it is, such as "all_gather along model, reshard of operand 1 of dot_general".
         before: What the lock says, one text per row; empty if it has no such row.
@@ -127,7 +127,7 @@ def compare_locks(lock: Lock, found: Lock) -> tuple[LockChange, ...]:
 def _order(change: LockChange) -> tuple[int, bool, int]:
     """Of one kind, what a user annotates comes first, and then what makes most difference."""
     is_inferred = not any(text.endswith(_ANNOTATED) for text in (*change.before, *change.after))
-    return KINDS.index(change.kind), is_inferred, -abs(change.bytes_after - change.bytes_before)
+    return CHANGE_KINDS.index(change.kind), is_inferred, -abs(change.bytes_after - change.bytes_before)
 
 
 def totals_of(lock: Lock, found: Lock) -> tuple[Total, ...]:
@@ -207,7 +207,8 @@ def _mesh(axes: str, order: str) -> str:
 
 
 def _inputs_alone(lock: Lock, found: Lock) -> tuple[Lock, Lock]:
-    """Both with what a lock of inputs knows: axes of more than one device, and inputs whose names end as it says.
+    """Both programs, reduced to what a lock of inputs knows: axes with several devices, and inputs that match its
+    names.
 
     A program has the name of the argument before a path. A lock of MaxText has no element types, and may lack shapes.
     """
@@ -256,7 +257,7 @@ def _changes(before: Side, after: Side) -> Iterator[LockChange]:
 def _folded(changes: Sequence[LockChange]) -> Iterator[LockChange]:
     """The changes, with those of layers that change alike as one."""
     keys = [replace(change, name="", members=()) for change in changes]
-    for name, members in fold((change.name, key) for change, key in zip(changes, keys)):
+    for name, members in fold_names((change.name, key) for change, key in zip(changes, keys)):
         first = changes[members[0]]
         numbers: dict[str, Any] = {name: len(members) * getattr(first, name) for name in _FIGURES}
         names = tuple(name for member in members for name in changes[member].members)
@@ -264,7 +265,7 @@ def _folded(changes: Sequence[LockChange]) -> Iterator[LockChange]:
 
 
 def _moved(changes: Sequence[LockChange]) -> Iterator[LockChange]:
-    """The changes, with what is gone in one scope and new in another, as when a scope gets another name, as one."""
+    """The changes; what is gone in one scope and new in another is one change, as when a scope is renamed."""
     new: dict[Hashable, list[LockChange]] = {}
     for change in changes:
         if not change.before and change.kind in _IN_SCOPES:

@@ -13,8 +13,8 @@ from pyshardy.report.changes import Total
 from pyshardy.report.difference import totals_table
 from pyshardy.report.layout import paragraph
 from pyshardy.report.lock import Lock
-from pyshardy.report.lock_changes import KINDS, LockChange
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.lock_changes import CHANGE_KINDS, LockChange
+from pyshardy.report.printing import Page, Printable
 
 CHECK_VERSION = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
@@ -38,7 +38,7 @@ _MOST_BLOCKS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class LockDifference:
+class LockDifference(Printable):
     """The comparison of a program with a lock. It is true if they are equal and no budget is broken.
 
     Attributes:
@@ -92,7 +92,7 @@ class LockDifference:
             over = f", but {_counted(len(self.broken), 'budget')} {'is' if len(self.broken) == 1 else 'are'} broken"
             return f"{self.name} is sharded as {self.lock_name} says" + over * bool(self.broken)
         counts = Counter(change.kind for change in self.changes)
-        nouns = [(counts[kind], *_NOUNS.get(kind, ("{}", kind))) for kind in KINDS if counts[kind]]
+        nouns = [(counts[kind], *_NOUNS.get(kind, ("{}", kind))) for kind in CHANGE_KINDS if counts[kind]]
         kinds = [text.format(_counted(count, noun)) for count, text, noun in nouns]
         what = ", ".join(kinds + ["the peak memory"] * self.other_peak)
         over = f"; {_counted(len(self.broken), 'broken budget')}" if self.broken else ""
@@ -112,7 +112,7 @@ class LockDifference:
             yield from _lines("! ", sentence, width, "bold red")
         for note in self.notes if not self else ():
             yield from _lines("  ", note, width, "dim")
-        for kind in KINDS:
+        for kind in CHANGE_KINDS:
             blocks = _blocks([change for change in self.changes if change.kind == kind])
             most = len(blocks) if unfold or len(blocks) == _MOST_BLOCKS + 1 else _MOST_BLOCKS
             if blocks:
@@ -127,14 +127,8 @@ class LockDifference:
             for line in totals_table(self.totals).lines(width - 2):
                 yield Text("  ") + line
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return f"<LockDifference: {self.verdict}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def _said_by(lock: Lock) -> dict[str, str]:

@@ -109,7 +109,7 @@ def name_of_class(tree: ast.Module, what: str) -> str:
 
 
 def mesh_variable(tree: ast.Module) -> str:
-    """The variable of the file that holds the mesh; empty if there is none, or if a context has it.
+    """The variable of the file that holds the mesh; empty if there is none, or if the file sets the mesh in a context.
 
     Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.
     """
@@ -142,22 +142,22 @@ def _first_import(tree: ast.Module) -> int:
 
 
 class _Edit(NamedTuple):
-    """Lines of a file, from the first to before the last, that others stand for."""
+    """Lines that replace those of a file from `first` to before `last`."""
 
     first: int
     last: int
     lines: tuple[str, ...]
 
 
-def merged(patches: Sequence[str]) -> str:
+def merged_patches(patches: Sequence[str]) -> str:
     """One diff for several of the same files as they are, for `patch -p1` and `git apply`.
 
     Args:
-        patches: The diffs. Where two of them change the same words, they stay one behind the other.
+        patches: The diffs. If two of them change the same words, both stay, one behind the other.
 
     >>> one, two = ("--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,2 @@\\n-x = 1\\n+x = 2\\n y\\n",
     ...             "--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,3 @@\\n x = 1\\n y\\n+z\\n")
-    >>> print(merged([one, two]), end="")
+    >>> print(merged_patches([one, two]), end="")
     --- a/f.py
     +++ b/f.py
     @@ -1,2 +1,3 @@

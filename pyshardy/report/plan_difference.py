@@ -14,7 +14,7 @@ from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import Cell, Column, Table, paragraph
 from pyshardy.report.plan import PlanSpec, PlanSummary
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.printing import DEFAULTS, Page, Printable, TableOptions
 
 PLAN_DIFFERENCE_VERSION: Final = 1
 """The version of `to_json`'s data. It grows when a key is removed or changes its meaning."""
@@ -84,7 +84,7 @@ class FigureChange:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDifference:
+class PlanDifference(Printable):
     """The difference between two plans: inputs and constraints that are sharded otherwise, and what that costs.
 
     Attributes:
@@ -112,15 +112,9 @@ class PlanDifference:
         """The figures, and the inputs and constraints that differ, for a `rich` console."""
         return Page(lambda width: _lines(self, width))
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         count = len(self.inputs) + len(self.constraints)
         return f"<PlanDifference: {count or 'no'} {'sharding differs' if count == 1 else 'shardings differ'}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def plan_difference(before: PlanSummary, after: PlanSummary) -> PlanDifference:
@@ -151,7 +145,7 @@ def _conditions(found: PlanSummary) -> tuple[str, str, str]:
 
 
 def _inputs(before: PlanSummary, after: PlanSummary) -> Iterable[InputSpecChange]:
-    """The inputs that are sharded otherwise; those that change alike are one row, those of most bytes first."""
+    """The inputs whose shardings differ, the largest first; inputs that change alike are one row."""
     sides = [{one.name: one for one in found.specs if not one.is_output} for found in (before, after)]
     alike: dict[tuple[Dims | None, Dims | None], list[PlanSpec]] = {}
     for name in dict.fromkeys([*sides[0], *sides[1]]):

@@ -101,3 +101,19 @@ def html(page: Page) -> str:
     console.print(page, soft_wrap=True)
     style = "font-family: monospace; line-height: 1.25; white-space: pre; overflow-x: auto"
     return console.export_html(theme=_COLOURS, inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
+
+
+class Printable:
+    """A result that `print` and notebooks show as its tables."""
+
+    __slots__ = ()
+
+    def tables(self) -> Page:
+        """What is shown, for a `rich` console."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return printed(self.tables())
+
+    def _repr_html_(self) -> str:
+        return html(self.tables())

@@ -64,8 +64,9 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
     """The fewest rules by the ends of names that give every input its sharding; the last keeps all others whole.
 
     A rule is for all names with the same end: a parameter, its gradient and its optimizer state. An end is as short as
-    it can be while all inputs with this end have one sharding; or most of them do, as optimizer state that is sharded
-    further than its parameter, and the others have rules before it: one for all of an argument, where that says enough.
+    it can be while all inputs with this end have one sharding. If only most of them do, the others have rules before
+    it. So optimizer state that is sharded further than its parameters has rules of its own: one for the whole argument,
+    if that is enough.
 
     Args:
         specs: The shardings of inputs, each name once.
@@ -114,7 +115,7 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
 
 
 def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[PlanRule]:
-    """The rules, with one for all inputs of an argument instead of those for single names; it stands behind the others.
+    """The rules, in which one for a whole argument replaces those for its single inputs; it comes last.
 
     >>> specs = [NamedSpec(f"params['{name}']", (), 1) for name in "ab"] + [NamedSpec("mean['a']", (("x",),), 1)]
     >>> [rule.pattern for rule in _by_starts([PlanRule(one.name, one.axes, 1) for one in specs], specs)]
@@ -141,7 +142,7 @@ def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[Pl
 
 
 def _common(found: Counter[Dims]) -> Dims:
-    """The sharding that most names with one end have, if others have another one; else ()."""
+    """The sharding of most names with this end, if some differ; else ()."""
     axes, count = found.most_common(1)[0]
     return axes if len(found) > 1 and count > 1 else ()
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.costing.traffic import CollectiveGroup, Traffic
 from pyshardy.report.collective_table import collectives_table, kinds_table
 from pyshardy.report.given_by import ShortNames
@@ -46,10 +46,10 @@ def summary_tables(summary: Summary, options: TableOptions = DEFAULTS) -> Page:
 
 
 def _undivided(summary: Summary, options: TableOptions, width: int) -> list[Text]:
-    """The axes that inputs and outputs lack as these do not divide them; of annotated ones, a warning says so."""
+    """The axes that inputs and outputs lack because they do not divide them. Annotated ones have a warning instead."""
     rows = [row for row in (*summary.inputs, *summary.outputs) if row.bytes_per_device <= row.bytes_per_device_before]
     lost = [(row.name, (one, row.shape[one.dimension])) for row in rows for one in row.undivided]
-    folded = fold(lost)
+    folded = fold_names(lost)
     most = len(folded) if options.unfold or len(folded) == _MOST_NOTES + 1 else _MOST_NOTES
     found: list[Text] = []
     for name, members in folded[:most]:

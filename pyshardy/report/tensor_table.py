@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes, format_shape, format_symbol
 from pyshardy.report.given_by import Shorten, given_by_cell
 from pyshardy.report.layout import Cell, Column, Table
@@ -36,7 +36,7 @@ def tensor_table(
         shorten: Shorter names of annotations, for narrow tables.
     """
     cells = [_tensor_cells(row, options, has_meshes) for row in rows]
-    folded = fold(
+    folded = fold_names(
         (row.name, (rest, position) if options.unfold else rest)
         for position, (row, rest) in enumerate(zip(rows, cells))
     )

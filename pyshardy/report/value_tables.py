@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes, format_shape
 from pyshardy.report.given_by import given_by_cell
 from pyshardy.report.layout import Cell, Column, Table, paragraph
@@ -51,7 +51,7 @@ def _table(rows: Sequence[ValueRow], options: TableOptions) -> Table:
         key = (row.name, _alike(row, options)) if not options.unfold else position
         groups.setdefault(key, []).append(position)
     alike = list(groups.values())
-    folded = fold(
+    folded = fold_names(
         (rows[group[0]].name, (_alike(rows[group[0]], options), len(group), at if options.unfold else None))
         for at, group in enumerate(alike)
     )

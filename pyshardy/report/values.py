@@ -14,7 +14,7 @@ from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.printing import DEFAULTS, Page, Printable, TableOptions
 from pyshardy.report.summary import JSON_VERSION, mesh_to_json
 from pyshardy.report.value_row import OP, Frame, ValueRow
 from pyshardy.report.value_tables import value_tables
@@ -30,7 +30,7 @@ NamedMeshes = tuple[tuple[str, Mesh], ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Values(Sequence[ValueRow]):
+class Values(Printable, Sequence[ValueRow]):
     """The values of a program in order: inputs, results of ops, outputs.
 
     Indexing by a number gives one value, by a text all matching values: `values["attention*"]`. `print` shows a table.
@@ -76,7 +76,7 @@ class Values(Sequence[ValueRow]):
         """
         if not isinstance(pattern, str):
             raise UsageError(_LOOKING, got=named_type(pattern), needed=_NAMED)
-        fits = Matcher(pattern)
+        fits = ValuePattern(pattern)
         found = tuple(row for row in self.rows if fits(row))
         if found:
             return replace(self, rows=found)
@@ -114,20 +114,14 @@ class Values(Sequence[ValueRow]):
         """
         return value_tables(self.title, self.rows, options)
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return f"<Values of {self.title}: {len(self)}>"
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 # Names
 
 
-class Matcher:
+class ValuePattern:
     """Whether a pattern names a value.
 
     Args:

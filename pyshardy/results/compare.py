@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import TensorSharding
@@ -192,7 +192,7 @@ def _layers(
         is_uniform = all(len({(one.shape, one.dtype, one.sharding) for one in side}) == 1 for side in (ones, others))
         if is_uniform and names[0] != names[1] and (names[0] < names[1] or names[1] < names[0]):
             larger = max(ones, others, key=len)
-            rows = fold((one.name, None) for one in larger)
+            rows = fold_names((one.name, None) for one in larger)
             if len(rows) == 1:
                 row = replace(_change(ones, others), name=rows[0].name)
                 found.append(replace(row, after=row.before) if _is_alike(ones[0], others[0], meshes) else row)

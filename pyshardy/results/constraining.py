@@ -16,7 +16,7 @@ from pyshardy.report.constraints import PlanConstraint
 _DOING = "applying constraints"
 
 
-def constrain(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
+def with_plan_constraints(module: Module, constraints: Sequence[PlanConstraint], mesh: Mesh) -> Module:
     """A module with constraints on intermediate values, on their recomputations, and on their gradients.
 
     Args:

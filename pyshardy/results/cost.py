@@ -25,7 +25,7 @@ from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.passes.xla.compare_places import compared_scatters
 from pyshardy.propagation.options import View
 from pyshardy.report.cost import cost_tables
-from pyshardy.report.printing import Page, html, printed
+from pyshardy.report.printing import Page, Printable
 from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.sharded_program import shard
@@ -41,7 +41,7 @@ _ON_TPUS = (
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Printable):
     """The estimated cost of a partitioned program; see `Estimate` for its figures.
 
     Attributes:
@@ -109,7 +109,7 @@ class Cost:
 
         Args:
             path: The file.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            format: A `PageFormat` or its name: "html", "json", ...
             hints: Whether to look for annotations that make the program send less, which partitions it a few times.
 
         Raises:
@@ -156,14 +156,8 @@ class Cost:
         """The figures as tables, in the width in which they are printed."""
         return cost_tables(self.estimate, self.speaker)
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def cost_of(
@@ -180,7 +174,7 @@ def cost_of(
         UsageError: A network is unknown, or the mesh does not fit.
     """
     with pause_gc():
-        chip = hardware or find_hardware(chip_of(part))
+        chip = hardware or find_hardware(chip_of_partition(part))
         given, part = part, _as_on_tpus(part, chip)
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
@@ -200,7 +194,7 @@ def view_for(hardware: Hardware) -> View:
 
 
 def _as_on_tpus(part: Partition, hardware: Hardware) -> Partition:
-    """The same program as XLA for TPUs would propagate it, if the chip is one of them and that makes a difference."""
+    """The program as XLA for TPUs propagates it, for a TPU for which that differs."""
     options = part.propagate_options
     if options.compiler or options.view is not View.XLA or view_for(hardware) is not View.TPU:
         return part
@@ -211,7 +205,7 @@ def _as_on_tpus(part: Partition, hardware: Hardware) -> Partition:
     return finish_partition(sharded, replace(part.options, dump_directory=""), root)
 
 
-def chip_of(result: Partition) -> str:
+def chip_of_partition(result: Partition) -> str:
     """The chip of the compiler that was asked; else the usual one."""
     return (result.answer.target.chip if result.answer is not None else "") or "v5p"
 

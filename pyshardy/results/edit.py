@@ -10,12 +10,12 @@ from typing import Any, Generic, TypeVar
 
 from pyshardy.core.sharding import TensorSharding, is_unsharded
 from pyshardy.frontend.annotate import (
-    Annotations,
     Checked,
+    ShardingsByName,
     annotate_ports,
+    annotated_meshes,
     checked,
     core_mesh,
-    meshes_of,
     named_ports,
     store_annotations,
     with_mesh,
@@ -23,7 +23,7 @@ from pyshardy.frontend.annotate import (
 from pyshardy.ir.module import Module
 from pyshardy.report.changes import Change, Total, folded_changes
 from pyshardy.report.difference import Difference
-from pyshardy.report.printing import Page
+from pyshardy.report.printing import Page, Printable
 from pyshardy.results.compare import communication_of, compare_results, joined_changes, value_name
 from pyshardy.results.edit_base import INPUT, OUTPUT, Base, EditState, Reach
 from pyshardy.results.edit_run import import_edited, propagate_edits
@@ -37,7 +37,7 @@ _KINDS = {"arg_attrs": "input", "res_attrs": "output"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Edit(Generic[R]):
+class Edit(Printable, Generic[R]):
     """A result with other annotations, and the difference they make.
 
     Attributes:
@@ -73,7 +73,7 @@ class Edit(Generic[R]):
             return compare_results(self.before, self.result, str(self.reach))
         return _difference(self, self.before.editing, self.state)
 
-    def edit(self, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+    def edit(self, shardings: ShardingsByName, mesh: Any = None) -> Edit[R]:
         """The result with further annotations; its difference is relative to this result."""
         return make_edit(self.result, shardings, mesh)
 
@@ -88,20 +88,14 @@ class Edit(Generic[R]):
     def __repr__(self) -> str:
         return f"<Edit of {self.before.title}: {self.reach}>"
 
-    def __str__(self) -> str:
-        return str(self.difference)
 
-    def _repr_html_(self) -> str:
-        return self.difference._repr_html_()
-
-
-def make_edit(before: R, shardings: Annotations, mesh: Any = None) -> Edit[R]:
+def make_edit(before: R, shardings: ShardingsByName, mesh: Any = None) -> Edit[R]:
     """A result with other annotations; see `ProgramResult.edit`."""
     sharded = before.sharded
     state, interface = before.editing, sharded.interface
     given = named_ports(interface.inputs, interface.outputs, shardings)
     meshes = state.base.meshes
-    brought = meshes_of(given) + ([] if mesh is None else [core_mesh(mesh)])
+    brought = annotated_meshes(given) + ([] if mesh is None else [core_mesh(mesh)])
     if any(one not in meshes.values() for one in brought):
         module = before.before if mesh is None else with_mesh(before.before, core_mesh(mesh))
         annotated = annotate_ports(module, given, None if mesh is None else core_mesh(mesh))

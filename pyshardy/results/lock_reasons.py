@@ -12,13 +12,13 @@ from typing import Any
 from pyshardy.core.alike import general_text
 from pyshardy.costing.traffic import CollectiveRow
 from pyshardy.errors import ShardyError
-from pyshardy.explain.collective_causes import Cause, Matcher
+from pyshardy.explain.collective_causes import Cause, CauseFinder
 from pyshardy.explain.collectives import story_of
 from pyshardy.explain.explanation import AxisCame, DimensionStory
 from pyshardy.explain.names import short_label
 from pyshardy.report.lock_changes import LockChange, locked_entries, tensor_parts
 from pyshardy.report.specs import REPLICATED
-from pyshardy.results.locked import Locked, place_of
+from pyshardy.results.locked import Locked, label_place
 from pyshardy.source.places import format_place
 
 _REMEDY = "the compiler cannot go from one to the other step by step; pyshardy explain --collectives tries constraints"
@@ -111,10 +111,10 @@ class _Reasons:
         return replace(change, places=at, why=tuple(said[:_MOST_REASONS]))
 
     def _gone(self, change: LockChange) -> LockChange:
-        """A collective that is gone, with the lines of the ops that it was for, as far as they are still there."""
+        """A collective that is gone, with the lines of those ops that needed it and still exist."""
         name = change.what.rpartition(" ")[2]
         ops = [
-            place_of(label)
+            label_place(label)
             for op, label in self.locked.labels
             if name in (short_label(label), op.name.partition(".")[2]) and self.locked.where(label) in change.members
         ]
@@ -125,7 +125,7 @@ class _Reasons:
     def _causes(self) -> list[Cause]:
         """The causes of the collectives, in program order."""
         part = self.locked.partition
-        return Matcher(part.why, part.answer is not None).causes([sent.row for sent in self.locked.sent])
+        return CauseFinder(part.why, part.answer is not None).causes([sent.row for sent in self.locked.sent])
 
 
 def _shape(texts: Sequence[str]) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ _LONG_ORDER = 32
 """The number of devices up to which their order is listed."""
 
 
-class Sent(NamedTuple):
+class LockedCollectiveRow(NamedTuple):
     """A collective with its row for one layer."""
 
     locked: LockedCollective
@@ -135,7 +135,7 @@ class Locked:
                 frames = source_frames(op.location, self.partition.before.name)
                 own = (place for place in frames if not is_library(place[0]) and not is_in_helper(place))
                 place = next(own, None)  # the call of a helper that constrains what it is given
-                line = place_of(label) if place is None else format_place(place, only_name=True)
+                line = label_place(label) if place is None else format_place(place, only_name=True)
                 found.append((LockedConstraint(self.where(label), tensor, sharding), line))
         return tuple(found)
 
@@ -147,19 +147,21 @@ class Locked:
             where = self.where(label)
             for result in op.results if (where or label.file) and op.name not in _UNTYPED else ():
                 if result.type.shape is not None and not _PLAIN.fullmatch(result.type.element):
-                    text = f"`{short_label(label)}`" + (f" at {place_of(label)}" if label.file is not None else "")
+                    text = f"`{short_label(label)}`" + (f" at {label_place(label)}" if label.file is not None else "")
                     found.setdefault(where, {}).setdefault(result.type.element, text)
         return found
 
     @cached_property
-    def sent(self) -> tuple[Sent, ...]:
+    def sent(self) -> tuple[LockedCollectiveRow, ...]:
         """The collectives, in program order."""
         part = self.partition
         root, rows = part.module.root, part.traffic.collectives
         ops = counted_ops(root, run_counts(root, is_collective, TrafficReader(root, part.meshes).sent_bytes))
         is_one_mesh = len({row.mesh for row in rows if row.mesh is not None}) < 2
         return tuple(
-            Sent(_collective(row, self.where(label_of(op.name, op.location, part.before.name)), is_one_mesh), row)
+            LockedCollectiveRow(
+                _collective(row, self.where(label_of(op.name, op.location, part.before.name)), is_one_mesh), row
+            )
             for op, row in zip(ops, rows, strict=True)
         )
 
@@ -173,7 +175,7 @@ class Locked:
             what = one.name if one.place is None else f"the result of `{short_label(label)}`"
             where = "" if one.place is None else self.where(label)
             row = LockedReplication(what, where, format_shape(one.shape, one.dtype), before, after, one.bytes)
-            found.append((row, place_of(label)))
+            found.append((row, label_place(label)))
         return tuple(found)
 
     def where(self, label: Label) -> str:
@@ -183,7 +185,7 @@ class Locked:
         return around(label) or file_name(label.file or "")
 
 
-def place_of(label: Label) -> str:
+def label_place(label: Label) -> str:
     """The line of an op; empty if unknown."""
     return "" if label.file is None else format_place((label.file, label.line, label.column), only_name=True)
 

@@ -49,9 +49,6 @@ def report_bytes(
         UsageError: The format is unknown.
         ShardyError: A program cannot be partitioned.
     """
-    from pyshardy.report.page.model_explorer import model_explorer
-    from pyshardy.report.page.render import json_bytes, render
-
     kind = enum_value(PageFormat, format, "writing a report", "the format ")
     hints = hints and kind is not PageFormat.MODEL_EXPLORER
     data = [
@@ -64,11 +61,7 @@ def report_bytes(
             plans or [None] * len(results),
         )
     ]
-    if kind is PageFormat.HTML:
-        return render(data).encode()
-    if kind is PageFormat.JSON:
-        return json_bytes(data[0] if len(data) == 1 else {"results": data})
-    return json_bytes(model_explorer(data))
+    return kind.write(data)
 
 
 def describe_result(

@@ -23,9 +23,9 @@ from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.page.render import PageFormat
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
-from pyshardy.report.printing import html, printed
+from pyshardy.report.printing import Printable
 from pyshardy.report.rules import PlanRule, code_of
-from pyshardy.results.constraining import constrain
+from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.cost import Cost
 from pyshardy.results.partition import Partition, partition_of
 from pyshardy.results.propagation import Propagation, finish_propagation
@@ -36,7 +36,7 @@ _LOADING = "loading a plan"
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Printable):
     """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
     `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `patch` is for the source of the
@@ -153,7 +153,9 @@ class Plan:
         module = self._module() if module is None else module
         mesh = Mesh(list(self.summary.mesh))
         annotated = annotate(module, self.specs, mesh)
-        return constrain(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
+        return (
+            with_plan_constraints(annotated, self.constraints, mesh) if constraints and self.constraints else annotated
+        )
 
     @cached_property
     def propagated(self) -> Propagation:
@@ -211,7 +213,7 @@ class Plan:
 
         Args:
             path: The file.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            format: A `PageFormat` or its name: "html", "json", ...
             hints: Whether to look for further annotations that make the program send less.
 
         Raises:
@@ -228,14 +230,8 @@ class Plan:
         """The tables that `print` shows, for a `rich` console."""
         return plan_tables(self.summary)
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
     def _module(self) -> Module:
         if self.module is None:

@@ -138,10 +138,10 @@ class Propagation(Result, ResultShardings):
             1. through `tanh` at the text:4, from dimension 0 of `arg0` to dimension 0 of its result
         """
         from pyshardy.report.value_row import ValueRow
-        from pyshardy.results.values import place_of, places_of_variable
+        from pyshardy.results.values import place_of_row, places_of_variable
 
         if isinstance(value, ValueRow):
-            return self.why.explain(value.name, details, [place_of(value)])
+            return self.why.explain(value.name, details, [place_of_row(value)])
         try:
             return self.why.explain(value, details)
         except UsageError:
@@ -174,7 +174,8 @@ class Propagation(Result, ResultShardings):
         root = self.before.copy_root()
         meshes = module_meshes(root)
         transform_shardings(root, lambda sharding: up_to(sharding, meshes, last))
-        return finish_propagation(*shard(self.before.with_root(root), replace(self.options, dump_directory="")))
+        sharded, root = shard(self.before.with_root(root), replace(self.options, dump_directory=""))
+        return finish_propagation(sharded, root, dumps=False)
 
     def conflicts(self) -> Conflicts:
         """Every place where two shardings met and one lost, ranked by the bytes of the reshard that follows."""
@@ -196,10 +197,11 @@ class Propagation(Result, ResultShardings):
 
     @cached_property
     def with_run(self) -> Propagation:
-        """The same with the run that explains it, on the nodes of its module; propagated again where these are gone."""
+        """The same with its run of propagation, on the nodes of its module; propagated again if the run is gone."""
         if self.has_run:
             return self
-        return finish_propagation(*shard(self.before, replace(self.options, dump_directory="")))
+        sharded, root = shard(self.before, replace(self.options, dump_directory=""))
+        return finish_propagation(sharded, root, dumps=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -228,8 +230,8 @@ class Propagation(Result, ResultShardings):
         return finish_partition(self.sharded)
 
     def remade(self, sharded: ShardedProgram, root: Op) -> Propagation:
-        """The propagated form of another program."""
-        return finish_propagation(sharded, root)
+        """The propagated form of another program; its module is written on first use."""
+        return finish_propagation(sharded, root, dumps=False)
 
     def make_executable(self, engine: Engine, devices: Sequence[Any] | None) -> Executable:
         """The propagated program, compiled by XLA with its own partitioner for these devices."""
@@ -269,7 +271,7 @@ def finish_propagation(sharded: ShardedProgram, root: Op | None = None, dumps: b
     Args:
         sharded: The program.
         root: The nodes that propagation worked on, which may be changed; by default, a copy is made.
-        dumps: Whether to write the module, and where the options say so, its dumps.
+        dumps: Whether to write the module now, not on first use, and where the options say so, its dumps.
     """
     watch = Stopwatch(sharded.stages, sharded.passes)
     diagnostics = Diagnostics()

@@ -11,8 +11,8 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.annotate import store_annotation
+from pyshardy.frontend.annotated import import_annotations
 from pyshardy.frontend.interface import Interface
-from pyshardy.frontend.program_root import program_root
 from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.diagnostics import Diagnostic, Diagnostics
 from pyshardy.ir.functions import arg_sharding, entry_function, main_function, result_count, result_sharding
@@ -189,7 +189,7 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
     with pause_gc():
         with watch.stage("read"), module.context:
             annotations = GivenShardings.of(module.root)
-            root = program_root(module, options)
+            root = _start(module, options)
             if not options.user_priorities:
                 transform_shardings(root, TensorSharding.without_priorities)
             mark_completed_sums(root, module.attrs)
@@ -200,6 +200,20 @@ def import_program(module: Module, options: PropagateOptions, dump_directory: st
         with watch.stage(first.name):
             context = run_on_root(module, root, first.passes, diagnostics, watch.after_pass)
     return Imported(module, options, applied, annotations, root, context, diagnostics, watch, dumps)
+
+
+def _start(module: Module, options: PropagateOptions) -> Op:
+    """The nodes that propagation starts from, to work on; with a compiler, those that it passes to Shardy.
+
+    Raises:
+        UsageError: The compiler is not installed, or does not fit the program.
+        ShardyError: The compiler refuses the program.
+    """
+    if not options.compiler:
+        return module.copy_root()
+    from pyshardy.compilers.ask import ask, given_module
+
+    return import_annotations(given_module(ask(module, options.compiler), module)).root
 
 
 def propagate_in_place(imported: Imported, dump_directory: str = "") -> PassContext:

@@ -45,7 +45,7 @@ def values_of(summary: Summary, result: ProgramResult, run: Traced, origins: Ori
     return Values(summary.title, summary.meshes, tuple(rows))
 
 
-def place_of(row: ValueRow) -> Place:
+def place_of_row(row: ValueRow) -> Place:
     """Where the values of a row are in the program."""
     if row.kind != OP or not row.frames:
         return Place(row.name)
@@ -127,7 +127,7 @@ class _Maker:
         )
 
     def _place(self, op: Op) -> tuple[str | None, tuple[Frame, ...]]:
-        """JAX's name for an op, and the calls that led to it, by location; many ops share one."""
+        """By location, JAX's name for an op and the calls that led to it; many ops share a location."""
         location = op.location
         found = self._places.get(location)
         if found is None:

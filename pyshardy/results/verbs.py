@@ -152,7 +152,7 @@ class Result(ProgramResult):
             path: The file.
             compare: Another result, such as that of other annotations, to show beside this one.
             names: What to call the two, such as `("today", "with FSDP")`; by default the names of their programs.
-            format: "html"; "json", the data of the page; or "model-explorer", a graph for Model Explorer.
+            format: A `PageFormat` or its name: "html", "json", ...
             hints: Whether to look for annotations that make the program send less, which partitions it a few times.
 
         Raises:

@@ -14,12 +14,13 @@ from pyshardy.api.propagate import propagate
 from pyshardy.compilers.choice import compiler_for, stand_in
 from pyshardy.compilers.target import PLATFORMS, chips_of, compiler_name, with_chip
 from pyshardy.core.text import format_shape
+from pyshardy.costing.chips import chip_names
 from pyshardy.costing.places import By
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.load import load_content
 from pyshardy.report.cost import cost_tables, place_tables
 from pyshardy.report.layout import paragraph
-from pyshardy.report.printing import DEFAULTS, Page, TableOptions, html, printed
+from pyshardy.report.printing import DEFAULTS, Page, Printable, TableOptions
 from pyshardy.report.specs import format_sharding
 from pyshardy.report.tables import summary_tables
 from pyshardy.results.cost import Cost
@@ -30,12 +31,9 @@ from pyshardy.watching.names import lost_names
 _GPU = "gpu"
 _CUDA = "cuda"
 _TPU = "tpu"
-_GPUS = re.compile(r"\b(gb200|b200|h200|h100|a100)\b", re.IGNORECASE)
-_TPUS = {
-    "TPU v4": "v4", "TPU v5 lite": "v5e", "TPU v5e": "v5e", "TPU v5": "v5p", "TPU v5p": "v5p",
-    "TPU v6 lite": "v6e", "TPU v6e": "v6e", "TPU7x": "tpu7x",
-}  # fmt: skip
-"""The chips by what `jax.Device.device_kind` calls them."""
+_WORD = re.compile(r"\w+")
+_TPUS = {"TPU v5 lite": "v5e", "TPU v5": "v5p", "TPU v6 lite": "v6e"}
+"""What `jax.Device.device_kind` says of chips that it calls otherwise than the table of chips."""
 _MOST_REPLICATIONS = 8
 
 
@@ -57,7 +55,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Analysis:
+class Analysis(Printable):
     """The analysis of one program.
 
     Attributes:
@@ -140,14 +138,8 @@ class Analysis:
             return report_bytes([self.propagation], names=[self.name])
         return report_bytes([self.cost.partition], names=[self.name], runs=[(self.cost.launches, self.cost.estimate)])
 
-    def __str__(self) -> str:
-        return printed(self.tables())
-
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html(self.tables())
 
 
 def analyse(content: bytes, name: str, wishes: Wishes, platform: str = "", kind: str = "") -> Analysis:
@@ -214,11 +206,13 @@ def _compiler(given: str | None, hardware: str, platform: str, devices: int) -> 
 def chip_of_device(kind: str) -> str:
     """The chip of a device, by what JAX calls it; empty if prices for it are unknown.
 
-    >>> chip_of_device("NVIDIA H100 80GB HBM3"), chip_of_device("TPU v5 lite"), chip_of_device("cpu")
-    ('h100', 'v5e', '')
+    >>> chip_of_device("NVIDIA H100 80GB HBM3"), chip_of_device("TPU v5 lite"), chip_of_device("TPU7x")
+    ('h100', 'v5e', 'tpu7x')
+    >>> chip_of_device("cpu"), chip_of_device("NVIDIA GH200 480GB")
+    ('', '')
     """
-    found = _GPUS.search(kind)
-    return found[1].lower() if found else _TPUS.get(kind, "")
+    known = chip_names()
+    return _TPUS.get(kind) or next((word for word in _WORD.findall(kind.lower()) if word in known), "")
 
 
 def _one_line(error: ShardyError) -> str:

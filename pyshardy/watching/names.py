@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 
 _MOST_CHANGES = 6
 _MAIN = re.compile(rb"^ *func\.func public @main\(.*$", re.MULTILINE)
@@ -143,7 +143,7 @@ def changed_inputs(before: Mapping[str, str], after: Mapping[str, str]) -> tuple
     are_shapes_equal = all(_shape(was) == _shape(now) for _, (was, now) in differing)
     why = "are sharded otherwise; out_shardings of what returns them avoid that" if are_shapes_equal else "differ"
     told = []
-    for one in fold(differing):
+    for one in fold_names(differing):
         was, now = differing[one.members[0]][1]
         told.append(f"  {one.name}: {was} → {now}")
     more = len(told) - _MOST_CHANGES

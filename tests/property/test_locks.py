@@ -7,7 +7,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyshardy.core.folding import fold, unfold
+from pyshardy.core.folding import fold_names, unfold
 from pyshardy.errors import UsageError
 from pyshardy.report.lock import LOCK_VERSION, Lock, LockedCollective, LockedTensor, folded, unfolded
 from pyshardy.report.lock_files import parse_lock
@@ -20,7 +20,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 
 @given(st.lists(NAMES, unique=True))
 def test_what_is_folded_is_unfolded(names: list[str]) -> None:
-    found = [unfold(one.name, len(one.members)) for one in fold((name, None) for name in names)]
+    found = [unfold(one.name, len(one.members)) for one in fold_names((name, None) for name in names)]
     assert None not in found
     assert sorted(name for some in found for name in some or ()) == sorted(names)
 

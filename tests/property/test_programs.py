@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, reject, settings
@@ -26,6 +22,7 @@ from pyshardy.ir.nodes import Op, Value, ValueType, walk
 from pyshardy.ir.shardings import get_sharding, module_meshes
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import parse_pipeline
+from support.hash_seeds import printed_under_hash_seeds
 
 from ..differential.random_programs import Features, random_program
 
@@ -230,12 +227,5 @@ def test_the_order_of_hashes_does_not_matter() -> None:
         "from tests.property.test_programs import *\n"
         "for seed in range(20): print(propagated_text(random_program(seed, FEATURES)))"
     )
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join(map(str, (root, root / "tests")))
-    found = set()
-    for hash_seed in ("0", "1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environment)
-        found.add(done.stdout)
-    (text,) = found
+    (text,) = printed_under_hash_seeds(code)
     assert text.count(b"func.func public @main") + text.count(b"func.func @main") == 20

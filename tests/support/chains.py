@@ -11,7 +11,7 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.explain.history import Chain, History, axes_of
+from pyshardy.explain.history import Chain, History, axes_with_dims
 from pyshardy.explain.subject import Subject
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Program
@@ -32,7 +32,7 @@ def history_of(program: Program, propagated: Propagated) -> History:
 def all_chains(history: History) -> Iterator[tuple[int, int, Chain]]:
     """Every chain with the value and the dimension it ends at."""
     for value, sharding in enumerate(history.subject.shardings):
-        for dim, axis in axes_of(sharding):
+        for dim, axis in axes_with_dims(sharding):
             for chain in history.chains(value, dim, axis):
                 yield value, dim, chain
 
@@ -52,7 +52,7 @@ def incomplete(history: History) -> Iterator[str]:
     """The axes of values that the chains do not cover exactly once."""
     meshes = history.subject.program.meshes
     for value, sharding in enumerate(history.subject.shardings):
-        for dim, axis in axes_of(sharding):
+        for dim, axis in axes_with_dims(sharding):
             chains = history.chains(value, dim, axis)
             assert sharding is not None
             if not is_complete(axis, chains, mesh_of(sharding, meshes)):
@@ -65,9 +65,9 @@ def _begins_at_annotation(history: History, chain: Chain) -> bool:
     program = history.subject.program
     if chain.is_manual:
         views = [view for op, view in program.views.items() if chain.origin in program.results[op]]
-        given = [axis for view in views for dim, axis in axes_of(view.outer) if dim == chain.origin_dim]
+        given = [axis for view in views for dim, axis in axes_with_dims(view.outer) if dim == chain.origin_dim]
     else:
-        given = [axis for dim, axis in axes_of(program.shardings[chain.origin]) if dim == chain.origin_dim]
+        given = [axis for dim, axis in axes_with_dims(program.shardings[chain.origin]) if dim == chain.origin_dim]
     return any(axis.contains(chain.axis) for axis in given)
 
 
@@ -159,7 +159,7 @@ def kept_without_origin(program: Program, history: History, chain: Chain, place:
     except ShardyError:
         return None
     other = history_of(without, found)
-    for at, axis in axes_of(found.shardings[value]):
+    for at, axis in axes_with_dims(found.shardings[value]):
         if at != dim or not axis.overlaps(chain.axis):
             continue
         for one in other.chains(value, dim, axis):

@@ -12,7 +12,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import Meshes, mesh_of
 from pyshardy.errors import InvalidRuleError, InvalidShardingError
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.dataflow import BARRIER, DATA_FLOW_OPS, block_arg_owners, is_data_flow_op, source_uses
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, PROPAGATION_BARRIER, block_arg_owners, is_data_flow_op, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import RULE, SHARDING, is_declaration, result_sharding, return_op
 from pyshardy.ir.op import Op
@@ -73,8 +73,8 @@ class _Inserter:
         self.has_unreduced, self.has_single_device = _survey(function, self.meshes)
         self.namer = CauseNamer(function) if options.name_causes else None
         self.plans: dict[OpInput, OpPlan | None] = {}
-        self.named = ops_named(function, _TOUCHED_ALWAYS | {BARRIER}, post_order=True)
-        has_barriers = any(op.name == BARRIER for op in self.named)
+        self.named = ops_named(function, _TOUCHED_ALWAYS | {PROPAGATION_BARRIER}, post_order=True)
+        has_barriers = any(op.name == PROPAGATION_BARRIER for op in self.named)
         self.shardings_of = _before_barriers if has_barriers else get_shardings
         self.fine: set[Hashable] = set()
         """Kinds of ops that need nothing."""
@@ -99,7 +99,7 @@ class _Inserter:
         """The ops to visit, inner ones first: those present now, without ops inserted later."""
         if self.is_full or self.has_unreduced or self.has_single_device:
             return [op for op in ops_in(self.function, post_order=True)[:-1] if not op.is_terminator]
-        return [op for op in self.named if op.name != BARRIER]
+        return [op for op in self.named if op.name != PROPAGATION_BARRIER]
 
     def _is_fine(self, op: Op) -> bool:
         """Whether an op of this kind is known to need nothing."""

@@ -8,7 +8,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.text import format_bytes
-from pyshardy.ir.dataflow import BARRIER, is_data_flow_op
+from pyshardy.ir.dataflow import PROPAGATION_BARRIER, is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.dtypes import tensor_bytes
 from pyshardy.ir.functions import RULE, SHARDING
@@ -43,7 +43,7 @@ _GENERATED_PER_SHARD = ops_that(lambda traits: traits.is_generated_per_shard)
 _FOR_XLA = frozenset(("CustomSPMDPartitioning",))
 """Custom calls that only XLA's partitioner can replace; no program can run them."""
 _REWRITES: Mapping[str, Callable[[Op, ModuleMeshes], None]] = {
-    BARRIER: remove_barrier,
+    PROPAGATION_BARRIER: remove_barrier,
     **dict.fromkeys(sorted(WRITTEN), reshard_if_operand_changed),
     **dict.fromkeys(sorted(REDUCING_RESHARDS), reshard_if_operand_is_whole),
 }

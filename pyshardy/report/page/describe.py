@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyshardy.explain.conflicts import mismatch_text, mismatches
+from pyshardy.explain.conflicts import mismatch_text
+from pyshardy.explain.mismatches import mismatches
 from pyshardy.explain.why import Why
 from pyshardy.report.page.linked import linked_why
 from pyshardy.report.page.material import PageInput

@@ -18,7 +18,7 @@ from pyshardy.report.page.render import environment
 from pyshardy.report.printing import Page, html
 from pyshardy.report.summary import Summary, TensorRow
 
-COLOURS = ("#2a8fd0", "#e0701c", "#1fa67f", "#c973a6", "#d99a1c", "#6b7fd0", "#a58a2a", "#8a9099")
+AXIS_COLOURS = ("#2a8fd0", "#e0701c", "#1fa67f", "#c973a6", "#d99a1c", "#6b7fd0", "#a58a2a", "#8a9099")
 """Colours of mesh axes, visible on white and black, and distinguishable for the colour-blind."""
 _MOST_ROWS = 6
 
@@ -52,7 +52,7 @@ def notebook_html(summary: Summary, traffic: Traffic | None, tables: Page) -> st
 
 def _colours(meshes: Iterable[tuple[str, Mesh]]) -> dict[str, str]:
     names = dict.fromkeys(axis for _, mesh in meshes for axis, _ in mesh.axes)
-    return {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+    return {name: AXIS_COLOURS[place % len(AXIS_COLOURS)] for place, name in enumerate(names)}
 
 
 def _facts(summary: Summary, traffic: Traffic | None) -> Iterable[tuple[str, str]]:
@@ -77,7 +77,7 @@ def _bars(summary: Summary, traffic: Traffic | None, colours: dict[str, str]) ->
         axes = [axis.split('"')[1] if axis.count('"') > 1 else axis for axis in row.axes or ()]
         name = f"{row.kind.replace('_', '-')} along {', '.join(axes)}" if axes else row.kind.replace("_", "-")
         sent[name] = sent.get(name, 0) + row.total_bytes * row.is_counted
-        first[name] = colours.get(axes[0], COLOURS[-1]) if axes else COLOURS[-1]
+        first[name] = colours.get(axes[0], AXIS_COLOURS[-1]) if axes else AXIS_COLOURS[-1]
     if sent:
         yield "bytes that each device sends", _shares(sent, first)
 
@@ -95,6 +95,6 @@ def _shares(sizes: dict[str, int], colours: dict[str, str]) -> list[_Bar]:
     ordered = sorted(sizes.items(), key=lambda item: -item[1])[:_MOST_ROWS]
     most = max(1, ordered[0][1])
     return [
-        (name, format_bytes(size), round(100 * size / most, 1), colours.get(name, COLOURS[-1]))
+        (name, format_bytes(size), round(100 * size / most, 1), colours.get(name, AXIS_COLOURS[-1]))
         for name, size in ordered
     ]

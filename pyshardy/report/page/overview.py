@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.costing.arguments import argument_category
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.report.diagnosis import Diagnosis, worth_text
@@ -73,7 +73,7 @@ def ports(rows: Sequence[TensorRow], values: Sequence[int]) -> list[list[Any]]:
             rows[found.members[0]].given_by,
             [values[member] for member in found.members],
         ]
-        for found in fold((row.name, key) for row, key in zip(rows, keys))
+        for found in fold_names((row.name, key) for row, key in zip(rows, keys))
     ]
 
 

@@ -10,7 +10,7 @@ from pyshardy.report.plan import THE_PLAN, PlanRow, PlanSummary
 from pyshardy.source.places import format_place
 
 _MOST_ROWS: Final = 40
-KINDS: Final = ("the plan", "experts' and the given", "other candidates")
+ROW_KINDS: Final = ("the plan", "experts' and the given", "other candidates")
 """What a row of the picture is."""
 
 
@@ -25,7 +25,7 @@ def plan_data(found: PlanSummary) -> dict[str, Any]:
         "mesh": [[name, size] for name, size in found.mesh],
         "goal": found.goal,
         "limit": found.limit,
-        "kinds": list(KINDS),
+        "kinds": list(ROW_KINDS),
         "rules": [[rule.pattern, rule.count, format_spec(rule.axes)] for rule in found.rules if rule.count],
         "constraints": [
             [format_place((one.file, one.line, one.column), only_name=True), one.value, format_spec(one.axes), one.why]
@@ -37,11 +37,11 @@ def plan_data(found: PlanSummary) -> dict[str, Any]:
 
 
 def _rows(found: PlanSummary) -> Iterator[tuple[PlanRow, int]]:
-    """The plan, the rows beside it, and those of other candidates that none of these are; each with its kind."""
+    """The plan, the rows beside it, and the other candidates; each with its kind."""
     yield found.chosen, 0
     for row in found.rows[:_MOST_ROWS]:
-        yield row, KINDS.index("experts' and the given")
+        yield row, ROW_KINDS.index("experts' and the given")
     seen = {(row.seconds, row.bytes) for row in (found.chosen, *found.rows)}
     for row in found.front[:_MOST_ROWS]:
         if (row.seconds, row.bytes) not in seen and row.name != THE_PLAN:
-            yield row, KINDS.index("other candidates")
+            yield row, ROW_KINDS.index("other candidates")

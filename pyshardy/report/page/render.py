@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.intern import register_cache
+from pyshardy.report.page.model_explorer import model_explorer
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -29,11 +30,26 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 class PageFormat(Enum):
-    """The format of a report: a page, its data, or a file for Model Explorer."""
+    """The format of a report, by the name that users give."""
 
     HTML = "html"
+    """A page."""
     JSON = "json"
+    """The data of the page."""
     MODEL_EXPLORER = "model-explorer"
+    """A graph for Model Explorer; it shows no hints."""
+
+    def write(self, results: Sequence[dict[str, Any]]) -> bytes:
+        """The report of one result, or of several results to compare, in this format.
+
+        Args:
+            results: What `describe` gives.
+        """
+        if self is PageFormat.HTML:
+            return render(results).encode()
+        if self is PageFormat.JSON:
+            return json_bytes(results[0] if len(results) == 1 else {"results": results})
+        return json_bytes(model_explorer(results))
 
 
 def render(results: Sequence[dict[str, Any]]) -> str:

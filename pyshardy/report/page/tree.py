@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from pyshardy.core.folding import fold
+from pyshardy.core.folding import fold_names
 from pyshardy.core.scopes import user_scopes
 from pyshardy.explain.subject import Label
 from pyshardy.report.page.material import PageInput
@@ -94,7 +94,9 @@ def _folded(nodes: Iterable[_Node]) -> list[_Node | tuple[str, list[_Node]]]:
     """The nodes in order. Equal scopes whose names differ only in a number are folded."""
     listed = list(nodes)
     found: list[_Node | tuple[str, list[_Node]]] = []
-    for folded in fold((node.name, (node.kind, node.shape) if node.kind == SCOPE else id(node)) for node in listed):
+    for folded in fold_names(
+        (node.name, (node.kind, node.shape) if node.kind == SCOPE else id(node)) for node in listed
+    ):
         members = [listed[member] for member in folded.members]
         found.append(members[0] if len(members) == 1 else (folded.name, members))
     return found

@@ -142,8 +142,8 @@ def _tuple(specs: Sequence[str]) -> str:
 def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> list[TensorSharding] | None:
     """The shardings of the tensors of an op by the axes of its rows; None if there are none.
 
-    Rows are the dimensions of the factors that its first operand and its results have, or else the first dimensions
-    of the tensors that have them in the size of the result.
+    Rows are the dimensions whose factors the first operand and the results share. Without a rule, they are the first
+    dimension, or the first two, of the tensors that have these and as many dimensions as the result.
     """
     tensors = [value.type.shape for value in (*op.operands, *op.results)]
     known = [*subject.program.operands[number], *subject.program.results[number]]

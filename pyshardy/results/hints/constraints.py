@@ -24,7 +24,7 @@ from pyshardy.source.syntax import is_in_helper
 
 
 def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
-    """The program without one of its constraints each, and without what JAX made of it for the gradient.
+    """Programs without one constraint, and without its copies in the gradient; one program for each constraint.
 
     Args:
         module: The program as the user gave it.
@@ -35,7 +35,7 @@ def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
 
 
 def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
-    """The program with one of its constraints each that lets through the axes that it drops.
+    """Programs in which one constraint lets through the axes that it drops; one program for each constraint.
 
     Args:
         propagated: The propagated program.
@@ -84,7 +84,8 @@ def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[i
 def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace, Op]]:
     """The constraints of a program, the first op of each, with their code and the line that names them alone.
 
-    Functions of the user may constrain what they are given: then the call that leads to one constraint alone names it.
+    A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
+    comes from that call.
     """
     found: dict[Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):

@@ -12,7 +12,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
 from pyshardy.core.text import format_bytes
 from pyshardy.explain.collectives import ExplainedCollectives, Way
-from pyshardy.explain.conflicts import Mismatch, clashing
+from pyshardy.explain.mismatches import Mismatch, clashing
 from pyshardy.explain.origins import OriginKind, origin_of
 from pyshardy.explain.why import Why
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
@@ -25,7 +25,7 @@ from pyshardy.results.hints.moves import ConstraintEdit, moved_inputs, moved_val
 MORE_WORK = 1.05
 """The largest factor by which an annotation may increase the work of a device."""
 _PRODUCTS = frozenset(("stablehlo.dot_general", "stablehlo.dot", "stablehlo.convolution"))
-MOST_TRIES = 4
+MOST_EDITS = 4
 """The most annotations to try per collective."""
 MOST_MOVES = 3
 """The most ways to put its axes elsewhere to try besides, of inputs, and of values that lines compute."""
@@ -111,7 +111,7 @@ def ways_for(
 
     Tried are: dimensions of inputs without their axes, axes on other dimensions of inputs, constraints of values that
     lines of the source compute, and other code. One that needs no more memory goes first if it saves at least half as
-    much. Told besides are one that needs much less memory, and other code that saves more if something else holds.
+    much. Besides, it names a way that needs much less memory, and other code that saves more on a condition.
 
     Args:
         why: Explains the values of the propagated program.
@@ -123,7 +123,7 @@ def ways_for(
         changes: Other code.
     """
     edits: list[AnyEdit] = [*changes]
-    edits += list(edits_for(why, found, before))[:MOST_TRIES]
+    edits += list(edits_for(why, found, before))[:MOST_EDITS]
     edits += list(filter(_can_be_written, dict.fromkeys(_moved(why, found, before))))[:MOST_MOVES]
     for cause in found.causes[:1]:
         edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
@@ -183,7 +183,7 @@ def _moved(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[An
             yield AnnotationEdit(True, _alike(inputs, why.subject.names[value]), sharding)
 
 
-def work_of(root: Op) -> float:
+def device_work(root: Op) -> float:
     """A measure of a device's work: the number of result elements, plus the multiplications of products."""
     work = 0.0
     for op in walk(root):

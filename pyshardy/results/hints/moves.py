@@ -124,7 +124,7 @@ def _expressions(why: Why, value: int, shape: tuple[int, ...], known: Sequence[S
 def _moved(
     given: TensorSharding, names: Iterable[str], shape: tuple[int, ...] | None, why: Why
 ) -> Iterator[TensorSharding]:
-    """A sharding with some axes taken away and put on each dimension that they divide, but where they were whole."""
+    """Shardings in which some axes move, all together, to another dimension that they divide."""
     mesh = mesh_of(given, why.subject.program.meshes)
     names = list(names)
     if shape is None or any(not mesh.has_axis(name) for name in names):

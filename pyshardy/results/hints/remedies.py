@@ -96,7 +96,7 @@ class _Try(NamedTuple):
 def remedies(part: PerDevice, most: int = 3) -> tuple[Remedy, ...]:
     """For each of the largest tensors that a compiler replicates, the constraints that avoid it best.
 
-    One remedy may be for several tensors: where it leaves none that is replicated, no other is looked for.
+    One remedy may help several tensors; if it leaves no tensor replicated, the search ends.
 
     Args:
         part: A program that a compiler partitioned.
@@ -143,7 +143,7 @@ def _tried(part: PerDevice, replication: Replication, one: _Try) -> Remedy | Non
 
 
 def _tries(module: Module, replication: Replication, name: str, mesh: Mesh) -> Iterator[_Try]:
-    """Programs with constraints that may avoid a replication: one axis at a time, or one sharding throughout."""
+    """Programs with constraints that may avoid a replication: one axis moves at a time, or one sharding stays."""
     before, after = replication.before, replication.after
     if before is None or after is None:
         return

@@ -8,7 +8,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.results.edit import edited_result
 from pyshardy.results.edit_base import EditState
-from pyshardy.results.hints.edits import AnnotationEdit, AnyEdit, Trial, is_better, work_of
+from pyshardy.results.hints.edits import AnnotationEdit, AnyEdit, Trial, device_work, is_better
 from pyshardy.results.program_result import PerDevice
 from pyshardy.results.sharded_program import shard
 
@@ -56,17 +56,17 @@ class Tries:
         return self._states[key]
 
     def _better(self, found: PerDevice) -> Trial | None:
-        sent, work = found.traffic.sent_bytes_per_device, work_of(found.module.root)
+        sent, work = found.traffic.sent_bytes_per_device, device_work(found.module.root)
         return _trial(found) if is_better(sent, work, self.now) else None
 
 
 def _trial(found: PerDevice) -> Trial:
-    work = work_of(found.module.root)
+    work = device_work(found.module.root)
     return Trial(found.traffic.sent_bytes_per_device, found.bytes_per_device, work, found.inputs, found.outputs)
 
 
 def _key(state: EditState) -> Hashable:
-    """The shardings that partitioning reads, as far as they differ from the base; it closes all dimensions first."""
+    """The shardings that partitioning reads and that differ from the base; dimensions are compared as closed."""
     base = state.base.run.propagated.shardings
     pairs = [(value, _closed(base[value]), _closed(new)) for value, new in state.shardings.items()]
     return frozenset((value, new) for value, old, new in pairs if new != old)

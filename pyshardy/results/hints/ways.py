@@ -52,7 +52,7 @@ def _of_shapes(part: PerDevice, one: ExplainedCollectives, constraints: Iterable
 
 
 def _largest(part: PerDevice, most: int) -> list[tuple[ExplainedCollectives, list[CodeEdit]]]:
-    """The collectives that something may avoid, one of each reason, with the code that is about it alone."""
+    """The collectives that may be avoidable, one for each reason, with changes of code that concern it alone."""
     found = part.explained_collectives
     mesh = next(((name, mesh) for name, mesh in part.meshes.items() if mesh.axes), None)
     if not found or mesh is None:

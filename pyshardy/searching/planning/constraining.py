@@ -13,6 +13,7 @@ from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import NamedValue, with_shardings
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.source_values import constrained, first_shardings
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
@@ -53,22 +54,33 @@ def with_constraints(module: Module, values: Sequence[NamedValue], chosen: Const
     return constrained(module, with_shardings(values, chosen, mesh)) if chosen else module
 
 
-def constrainable_values(
-    annotated: Module, values: Sequence[NamedValue], with_parts: bool = False
-) -> list[ConstrainableValue]:
-    """The largest values with the axes that propagation gives them.
+def constrainable_values(annotated: Module, values: Sequence[NamedValue]) -> list[ConstrainableValue]:
+    """The largest values with the axes that propagation gives them, without those that have parts of axes.
 
     Args:
         annotated: The program with shardings on inputs and outputs.
         values: Its values.
-        with_parts: Whether to name values that have parts of axes too, which no constraint can have.
     """
     with annotated.context:
         short, _ = short_program(annotated.root)
     try:
-        shardings = first_shardings(shard(annotated.with_root(short.root), PropagateOptions())[1])
+        root = shard(annotated.with_root(short.root), PropagateOptions())[1]
     except ShardyError:
         return []
+    return constrainable_in(root, values)
+
+
+def constrainable_in(
+    propagated: Op, values: Sequence[NamedValue], with_parts: bool = False
+) -> list[ConstrainableValue]:
+    """The same in a propagated program.
+
+    Args:
+        propagated: The program as nodes.
+        values: Its values.
+        with_parts: Whether to name values that have parts of axes too, which no constraint can have.
+    """
+    shardings = first_shardings(propagated)
     found = []
     largest = sorted(range(len(values)), key=lambda number: -values[number].bytes)[:_MOST_VALUES]
     for number in sorted(largest):

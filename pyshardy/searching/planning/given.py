@@ -25,8 +25,6 @@ from pyshardy.searching.planning.state import SearchState
 from pyshardy.searching.program.search_program import mesh_to_search, short_program
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
-GIVEN_INPUTS = "the inputs as they were given"
-"""The name of the plan whose inputs have the shardings of the given program, and whose outputs replace them."""
 _ERROR = 0.05
 """The share by which the careful estimate of a program with repeated layers may be wrong."""
 

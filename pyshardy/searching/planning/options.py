@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
@@ -16,8 +16,8 @@ from pyshardy.results.cost import Cost, cost_of, view_for
 from pyshardy.results.partition import Partition, partition_of
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import AxesPerDim
+from pyshardy.searching.planning.forbidding import Forbidden
 
-DOING = "searching for shardings"
 Keep = bool | Iterable[str] | Mapping[str, AxesPerDim]
 """Whether to keep shardings, the names of those that are kept, or the shardings to keep by name."""
 MOST_CANDIDATES = 500
@@ -38,8 +38,7 @@ class SearchOptions:
         seed: The seed of random choices.
         constraints: Whether intermediate values may be constrained.
         compiler: The compiler that confirms the best plans; empty for none.
-        forbid: The axes that inputs may not have, by their names.
-        whole_below: Inputs of fewer bytes stay whole.
+        forbidden: What inputs may not have.
     """
 
     hardware: Hardware
@@ -52,8 +51,7 @@ class SearchOptions:
     seed: int
     constraints: bool = True
     compiler: str = ""
-    forbid: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    whole_below: float = 0.0
+    forbidden: Forbidden = Forbidden()
 
     @property
     def limit(self) -> float:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from pyshardy.core.alike import common
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.frontend.annotate import annotate_ports, matching_names, named_ports
+from pyshardy.frontend.annotate import annotate_ports, named_ports
+from pyshardy.frontend.input_names import matching_names
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.module import Module
 from pyshardy.report.plan import PlanSpec

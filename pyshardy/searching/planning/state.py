@@ -36,7 +36,6 @@ from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCand
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
 from pyshardy.searching.planning.estimates import Estimates
-from pyshardy.searching.planning.forbidding import with_forbidden
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
@@ -115,7 +114,7 @@ class SearchState:
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
         problem = problem_of(self.module, self.topology, options.collectives, options.objective)
-        self.problem = with_forbidden(problem, options.forbid, options.whole_below)
+        self.problem = options.forbidden.applied(problem)
         self.prices = self.layered(self.module)
         now = time.monotonic()
         end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)

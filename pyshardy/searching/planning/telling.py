@@ -20,12 +20,12 @@ from pyshardy.searching.planning.compiled import Rival
 from pyshardy.searching.planning.given import spelled_out
 from pyshardy.searching.planning.meshes import placement
 from pyshardy.searching.planning.nearest import expert_answers, nearest_expert
-from pyshardy.searching.planning.options import DOING
 from pyshardy.searching.planning.ports import plan_specs
 from pyshardy.searching.planning.proof import none_is_better
 from pyshardy.searching.planning.reasons import reasons_of
 from pyshardy.searching.planning.settling import best_row
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
+from pyshardy.searching.program.search_program import DOING
 
 _FOUND = "the best plan that was found"
 _LITTLE = 0.1

@@ -13,8 +13,9 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.results.plan import Plan
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.planning.estimates import row_of
-from pyshardy.searching.planning.options import DOING, Keep, SearchOptions
+from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.search import Search
+from pyshardy.searching.program.search_program import DOING
 
 _SEARCHED = 2
 """The number of ways that are searched; the others are looked at."""

@@ -36,6 +36,7 @@ from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Prob
 from pyshardy.searching.program.layers import Family, find_families
 from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
 
+DOING = "searching for shardings"
 _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
 }  # fmt: skip
@@ -51,7 +52,7 @@ def mesh_to_search(root: Op) -> tuple[str, Mesh]:
     if len(set(found.values())) != 1:
         got = "a program without a mesh" if not found else f"the meshes {', '.join(found)}"
         hint = "mesh={'data': 4, 'model': 2}"
-        raise UsageError("searching for shardings", got=got, needed="one mesh", hint=hint)
+        raise UsageError(DOING, got=got, needed="one mesh", hint=hint)
     return next(iter(found.items()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent, is_unsharded
-from pyshardy.ir.dataflow import BARRIER, is_data_flow_op
+from pyshardy.ir.dataflow import PROPAGATION_BARRIER, is_data_flow_op
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import ModuleMeshes, get_sharding
 from pyshardy.transforms.reshards.operand_shardings import make_reshard
@@ -14,7 +14,7 @@ def before_barriers(value: Value) -> Value:
     """The operand of the first barrier in a chain of barriers; other values unchanged."""
     while True:
         op = value.defining_op
-        if op is None or op.name != BARRIER:
+        if op is None or op.name != PROPAGATION_BARRIER:
             return value
         value = op.operands[0]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 import pytest
 
-from pyshardy.compilers.target import compiler_name, find_target
+from pyshardy.compilers.target import chips_of, compiler_name, find_target
 from pyshardy.costing.chips import chip_names
 from pyshardy.errors import UsageError
+
+DESCRIPTIONS = files("pyshardy.compilers") / "gpus"
 
 
 @pytest.mark.parametrize(
@@ -37,10 +41,12 @@ def test_devices_in_words() -> None:
     assert str(find_target("cpu", 8)) == "8 CPU devices"
 
 
-def test_every_chip_of_the_table_has_a_compiler() -> None:
-    for chip in chip_names():
-        platform = "tpu" if chip.startswith(("v", "tpu")) else "cuda"
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_every_chip_that_is_compiled_for_has_prices_and_a_description(platform: str) -> None:
+    for chip in chips_of(platform):
+        assert chip in chip_names()
         assert find_target(f"{platform}:{chip}", 8).chip == chip
+        assert platform == "tpu" or (DESCRIPTIONS / f"{chip}.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from pyshardy.core.folding import Folded, Run, fold
+from pyshardy.core.folding import Folded, Run, fold_names
 
 
 def names(*given: str) -> list[str]:
-    return [found.name for found in fold((name, None) for name in given)]
+    return [found.name for found in fold_names((name, None) for name in given)]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_several_numbers_fold_one_after_the_other() -> None:
 
 def test_variables_in_a_list_fold_by_layer() -> None:
     """As keras has them: equal tensors at several places of each layer."""
-    found = fold((f"variables[{number}]", number % 6 in (0, 1, 5)) for number in range(144))
+    found = fold_names((f"variables[{number}]", number % 6 in (0, 1, 5)) for number in range(144))
     assert [one.name for one in found if 0 in one.members] == ["variables[0,6..138]"]
     assert [len(one.members) for one in found if one.name.startswith("variables[5")] == [24]
 
 
 def test_what_is_not_equal_does_not_fold() -> None:
-    found = fold((f"a[{number}]", number == 3) for number in range(8))
+    found = fold_names((f"a[{number}]", number == 3) for number in range(8))
     assert [one.name for one in found] == ["a[0..2]", "a[3]", "a[4..7]"]
     assert found[0] == Folded("a[0..2]", (0, 1, 2))
 
@@ -74,7 +74,7 @@ def test_every_item_is_in_one_name_and_the_name_says_which() -> None:
     for _ in range(200):
         given = [f"a[{random.randrange(6)}].b{random.randrange(5)}" for _ in range(random.randrange(20))]
         given = list(dict.fromkeys(given))
-        found = fold((name, random.randrange(2)) for name in given)
+        found = fold_names((name, random.randrange(2)) for name in given)
         assert sorted(member for one in found for member in one.members) == list(range(len(given)))
         assert [one.members[0] for one in found] == sorted(one.members[0] for one in found)
         for one in found:

@@ -3,10 +3,9 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -138,15 +137,6 @@ def test_clearing_caches_calls_what_is_registered_and_keeps_identity(monkeypatch
     clear_caches()
     assert cleared == ["first", "second"]
     assert all(value is make() for value, make in zip(values, MAKERS))
-
-
-@pytest.fixture
-def eager_threads() -> Iterator[None]:
-    """Threads that take turns as often as the interpreter can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def test_threads_get_the_same_object(eager_threads: None) -> None:

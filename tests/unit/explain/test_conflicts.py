@@ -8,9 +8,9 @@ import pytest
 
 import pyshardy
 from pyshardy import Partition, Propagation
-from pyshardy.explain.conflicts import mismatches
+from pyshardy.explain.mismatches import mismatches
 from pyshardy.ir.module import Module
-from pyshardy.results.hints.edits import work_of
+from pyshardy.results.hints.edits import device_work
 
 HEAD = 'sdy.mesh @mesh = <["x"=2, "y"=4]>\n'
 BATCH = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
@@ -126,7 +126,7 @@ def test_no_hint_lets_every_device_compute_everything() -> None:
         assert story.hint is not None
         assert "[*]" not in story.hint
     whole = pyshardy.partition(product("", ""))
-    assert work_of(whole.module.root) > work_of(partition.module.root)
+    assert device_work(whole.module.root) > device_work(partition.module.root)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.errors import ShardyError
 from pyshardy.explain.draw import Drawing, draw
 from pyshardy.explain.draw_svg import picture
-from pyshardy.explain.draw_text import COLOURS, colour_of, coloured_text
+from pyshardy.explain.draw_text import BLOCK_COLOURS, colour_of, coloured_text
 from pyshardy.explain.panels import Panels
 
 P = PartitionSpec
@@ -135,7 +135,7 @@ def test_neighbours_have_different_colours_and_a_terminal_sees_them() -> None:
             assert all(one != other for one, other in pairwise(colours))
             assert all(colours[column] != colour_of(row + 1, column, columns) for column in range(columns))
     text = coloured_text(*parts(pyshardy.draw(of_jax("data"), (16,))))
-    red, green, blue = (int(COLOURS[0][place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(BLOCK_COLOURS[0][place : place + 2], 16) for place in (1, 3, 5))
     assert f"48;2;{red};{green};{blue}m" in text
     assert re.sub(r"\x1b\[[\d;]*m", "", text) == str(pyshardy.draw(of_jax("data"), (16,)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.explain.reason import Level, Reason, ReasonKind
-from pyshardy.explain.whole import reasons_of
+from pyshardy.explain.whole import whole_reasons
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.program import Direction, ManualView
 from pyshardy.propagation.run import propagate_program
@@ -21,7 +21,7 @@ P, Q = refs("p")[0], refs("q")[0]
 def reasons(b: Builder, value: int, dim: int, **options: bool) -> list[Reason]:
     program = b.build()
     found = propagate_program(program, PropagateOptions(trace=True, **options))
-    return reasons_of(history_of(program, found), value, dim)
+    return whole_reasons(history_of(program, found), value, dim)
 
 
 def reason(b: Builder, value: int, dim: int) -> Reason:
@@ -206,4 +206,4 @@ def test_every_whole_dimension_has_a_reason() -> None:
     for value, found in enumerate(history.subject.shardings):
         for dim, given in enumerate(() if found is None else found.dims):
             if not given.axes:
-                assert reasons_of(history, value, dim)
+                assert whole_reasons(history, value, dim)

@@ -7,7 +7,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import pyshardy
 from pyshardy.errors import UsageError
-from pyshardy.frontend.annotated import axes_text, import_annotations, may_be_annotated
+from pyshardy.frontend.annotated import import_annotations, may_be_annotated, mesh_text
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.module import Module
 
@@ -63,8 +63,8 @@ def test_a_mesh_of_another_size_names_the_op() -> None:
 
 
 def test_axes_as_text() -> None:
-    assert axes_text(None) == ""
-    assert axes_text("a=2, b=3") == "a=2, b=3"
+    assert mesh_text(None) == ""
+    assert mesh_text("a=2, b=3") == "a=2, b=3"
 
 
 def lowered(is_for_shardy: bool) -> jax.stages.Lowered:

@@ -16,7 +16,7 @@ from pyshardy.report.lock import (
     LockedTensor,
     LockedTypes,
 )
-from pyshardy.report.lock_changes import KINDS, compare_locks, is_other_peak, totals_of
+from pyshardy.report.lock_changes import CHANGE_KINDS, compare_locks, is_other_peak, totals_of
 from pyshardy.report.lock_difference import LockDifference
 
 LOCK = Lock(
@@ -47,7 +47,7 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     "kind, name",
-    list(zip(KINDS, ["meshes", "constraints", "inputs", "outputs", "types", "collectives", "replications"])),
+    list(zip(CHANGE_KINDS, ["meshes", "constraints", "inputs", "outputs", "types", "collectives", "replications"])),
 )
 def test_every_kind_of_row_is_compared(kind: str, name: str) -> None:
     assert compare_locks(LOCK, LOCK) == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.report.patch import file_diff, merged
+from pyshardy.report.patch import file_diff, merged_patches
 
 LINES = [f"line {number}\n" for number in range(40)]
 
@@ -30,7 +30,7 @@ def test_every_edit_is_in_the_one_diff(seed: int, tmp_path: Path, monkeypatch: p
     edits |= {number: f"{LINES[number]}one more\n" for number, text in edits.items() if text == "kept"}
     parts = [{number: edits[number] for number in numbers[start::3]} for start in range(3)]
     Path("f.py").write_text("".join(LINES))
-    found = merged([file_diff("f.py", LINES, changed(part)) for part in parts])
+    found = merged_patches([file_diff("f.py", LINES, changed(part)) for part in parts])
     wanted = "".join(changed({number: text for part in parts for number, text in part.items()}))
     assert "".join(apply_patch(LINES, found)) == wanted
     subprocess.run(["git", "apply", "-"], input=found, text=True, check=True)
@@ -40,16 +40,16 @@ def test_every_edit_is_in_the_one_diff(seed: int, tmp_path: Path, monkeypatch: p
 def test_two_arguments_more_in_one_call() -> None:
     before = ["step = jit(f)\n"]
     one, two = (file_diff("f.py", before, [f"step = jit(f, {text}=1)\n"]) for text in ("donate", "out"))
-    assert apply_patch(before, merged([one, two])) == ["step = jit(f, donate=1, out=1)\n"]
+    assert apply_patch(before, merged_patches([one, two])) == ["step = jit(f, donate=1, out=1)\n"]
 
 
 def test_changes_of_the_same_words_stay_apart() -> None:
     before = ["x = P('a')\n"]
     one, two = (file_diff("f.py", before, [f"x = {text}\n"]) for text in ("Q()", "R()"))
-    assert merged([one, two]) == one + two
-    assert merged([one, one]) == one and merged(["", one]) == one and merged([]) == ""
+    assert merged_patches([one, two]) == one + two
+    assert merged_patches([one, one]) == one and merged_patches(["", one]) == one and merged_patches([]) == ""
 
 
 def test_files_stay_apart() -> None:
     one, two = (file_diff(name, ["a\n"], ["b\n"]) for name in ("f.py", "g.py"))
-    assert merged([one, two]) == one + two
+    assert merged_patches([one, two]) == one + two

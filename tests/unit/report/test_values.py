@@ -13,7 +13,7 @@ from pyshardy.report.layout import Cell, Column, Table
 from pyshardy.report.printing import TableOptions, plain_text
 from pyshardy.report.specs import Notation
 from pyshardy.report.value_row import INPUT, OP, OUTPUT, Frame, ValueRow, short_scope
-from pyshardy.report.values import Matcher, Values
+from pyshardy.report.values import ValuePattern, Values
 
 ROWS = parse_sharding('<@mesh, [{"data"}, {}]>')
 HALVES = parse_sharding('<@mesh, [{"data":(1)2}, {}]>')
@@ -72,7 +72,7 @@ VALUES = Values(
     ],
 )
 def test_what_a_pattern_names(pattern: str, expected: list[str]) -> None:
-    fits = Matcher(pattern)
+    fits = ValuePattern(pattern)
     assert [found.name for found in VALUES if fits(found)] == expected
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyshardy
 from pyshardy.cli.main import main
 from pyshardy.ir import module as module_file
 from pyshardy.passes import propagation_pass as propagation_file
+from pyshardy.results import sharded_program as sharded_file
 from support.reference import jaxlib_version
 
 MLP = Path(__file__).parents[3] / "examples" / "mlp.mlir"
@@ -25,19 +26,29 @@ ARRAYS = [np.ones(shape, np.float32) for shape in ((32, 64), (64, 256), (256, 64
 def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How often a module was read and propagated since."""
     found: Counter[str] = Counter()
-
-    def count(owner: Any, name: str, what: str) -> None:
-        original = getattr(owner, name)
-
-        def counted(*args: Any, **options: Any) -> Any:
-            found[what] += 1
-            return original(*args, **options)
-
-        monkeypatch.setattr(owner, name, counted)
-
-    count(module_file, "read_module", "reads")
-    count(propagation_file, "propagate_program", "fixed points")
+    count_calls(monkeypatch, found, module_file, "read_module", "reads")
+    count_calls(monkeypatch, found, propagation_file, "propagate_program", "fixed points")
     yield found
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """How often a module was copied as nodes and written as MLIR since."""
+    found: Counter[str] = Counter()
+    count_calls(monkeypatch, found, module_file, "write_module", "writes")
+    for file in (module_file, sharded_file):
+        count_calls(monkeypatch, found, file, "copy_module", "copies")
+    yield found
+
+
+def count_calls(patch: pytest.MonkeyPatch, found: Counter[str], owner: Any, name: str, what: str) -> None:
+    original = getattr(owner, name)
+
+    def counted(*args: Any, **options: Any) -> Any:
+        found[what] += 1
+        return original(*args, **options)
+
+    patch.setattr(owner, name, counted)
 
 
 def test_the_counter_counts(counts: Counter[str]) -> None:
@@ -45,6 +56,44 @@ def test_the_counter_counts(counts: Counter[str]) -> None:
     for _ in range(2):
         pyshardy.propagate(pyshardy.load(MLP))
     assert counts == {"reads": 2, "fixed points": 2}
+
+
+SHARDED = pyshardy.PartitionSpec("data", None)
+
+
+@pytest.mark.parametrize(
+    "verb, copies, writes",
+    [
+        pytest.param(pyshardy.propagate, 2, 1, id="propagate"),
+        pytest.param(pyshardy.partition, 2, 1, id="partition"),
+        pytest.param(lambda module: str(pyshardy.partition(module)), 3, 1, id="partition, with a table of inputs"),
+        pytest.param(pyshardy.cost, 2, 1, id="cost"),
+        pytest.param(lambda module: pyshardy.propagate(module).explain("tanh"), 2, 1, id="explain"),
+        pytest.param(lambda module: pyshardy.propagate(module).edit({"x": SHARDED}).result, 6, 1, id="edit"),
+        pytest.param(lambda module: pyshardy.partition(module).edit({"x": SHARDED}).result, 6, 2, id="edit of shards"),
+    ],
+)
+def test_each_program_that_is_kept_is_copied_once_and_written_once(
+    verb: Callable[[pyshardy.Module], Any], copies: int, writes: int, conversions: Counter[str]
+) -> None:
+    """A result keeps the program as given, with its shardings, and as it is written: three programs, two copies.
+
+    A table of inputs needs the propagated module, and an edit the annotated program, the prepared one, which later
+    edits start from, and the prepared one with the edit. The module of an edited propagation is written on first use.
+    """
+    module = pyshardy.load(MLP)
+    assert module.root
+    verb(module)
+    assert conversions == {"copies": copies, "writes": writes}
+
+
+def test_a_checkup_of_a_partitioned_program_propagates_candidates_alone(counts: Counter[str]) -> None:
+    part = pyshardy.partition(pyshardy.propagate(MLP, trace=True))
+    found = pyshardy.doctor(part, hardware="h100")
+    assert counts == {"reads": 1, "fixed points": 1 + found.tries}
+    assert str(found) == str(pyshardy.doctor(MLP, hardware="h100"))
+    basic = pyshardy.partition(MLP, strategy="basic", conservative=True)
+    assert str(found) == str(pyshardy.doctor(basic, hardware="h100"))
 
 
 @pytest.mark.parametrize(

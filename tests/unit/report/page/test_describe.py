@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -15,6 +12,7 @@ from golden.situations import SITUATIONS
 from pyshardy.report.page.linked import MARK
 from pyshardy.report.page.render import json_bytes
 from pyshardy.results.pages import describe_result
+from support.hash_seeds import printed_under_hash_seeds
 
 from .results import MLP, data_of, propagated
 
@@ -105,14 +103,9 @@ def test_equal_programs_give_equal_bytes() -> None:
         "from pyshardy.report.page.render import json_bytes;"
         f"sys.stdout.buffer.write(json_bytes(describe_result(propagate({str(MLP)!r}), False, 'mlp')))"
     )
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert found[0] == found[1] == json_bytes(data_of("mlp"))
-    assert json.loads(found[0])["version"] == 1
+    (found,) = printed_under_hash_seeds(code)
+    assert found == json_bytes(data_of("mlp"))
+    assert json.loads(found)["version"] == 1
 
 
 def test_a_program_without_a_mesh() -> None:

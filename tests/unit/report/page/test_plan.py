@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from pyshardy.report.page.plan import KINDS, plan_data
+from pyshardy.report.page.plan import ROW_KINDS, plan_data
 from pyshardy.report.plan import THE_PLAN, PlanRow
 from pyshardy.results.plan import Plan, plan_from_json
 from tests.unit.report.test_plan_difference import BEFORE, constraint
@@ -21,7 +21,7 @@ FRONT = (
 
 def test_rows_are_the_plan_then_experts_then_what_is_new_on_the_front() -> None:
     data = plan_data(replace(BEFORE, rows=ROWS, front=FRONT))
-    assert [(row[0], KINDS[row[4]]) for row in data["rows"]] == [
+    assert [(row[0], ROW_KINDS[row[4]]) for row in data["rows"]] == [
         (THE_PLAN, "the plan"), ("Megatron", "experts' and the given"), ("", "other candidates"),
     ]  # fmt: skip
     assert data["rows"][2][1:4] == [3.0, 1.0, False]

@@ -12,7 +12,7 @@ from pyshardy.core.notation import parse_sharding
 from pyshardy.errors import UsageError
 from pyshardy.results.edit import edited_result
 from pyshardy.results.hints import ways as hinting
-from pyshardy.results.hints.edits import MOST_TRIES, AnnotationEdit, Trial, is_better
+from pyshardy.results.hints.edits import MOST_EDITS, AnnotationEdit, Trial, is_better
 from pyshardy.results.hints.tries import Tries, _key
 
 TENSOR = "tensor<64x64xf32>"
@@ -126,7 +126,7 @@ def test_hints_partition_a_bounded_number_of_times(count: int, most: int, monkey
     hints = partition.hints(most)
     (used,) = made
     assert 0 < len(hints) <= most
-    assert 0 < used.partitioned <= min(most, count) * MOST_TRIES
+    assert 0 < used.partitioned <= min(most, count) * MOST_EDITS
     assert used.partitioned < len(used._edits)  # some need no partitioning
 
 
