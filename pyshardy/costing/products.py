@@ -13,6 +13,7 @@ from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostTensor
 from pyshardy.costing.work import work_of
 
+_CONVERT = "stablehlo.convert"
 _MOST_OPS = 400
 """A kernel of more ops is not made longer."""
 
@@ -48,7 +49,10 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
                 continue
             if len(readers[value]) > 1 and not all(_is_product(one) for one in readers[value]):
                 continue
-            if _is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left):
+            is_between = (
+                _is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left)
+            )
+            if is_between and not _is_computed_before(value, kernel, tensors):
                 continue
             kernel = _joined(maker, kernel, value)
             left[value] -= 1
@@ -83,6 +87,16 @@ def _kind(kernel: Kernel) -> str | None:
 def _is_for_product(value: int, readers: Mapping[int, Sequence[Kernel]], left: Mapping[int, int]) -> bool:
     """Whether one product alone reads a value: it computes the value itself."""
     return left.get(value) == 1 and _is_product(readers[value][0])
+
+
+def _is_computed_before(value: int, kernel: Kernel, tensors: Sequence[CostTensor]) -> bool:
+    """Whether the product that makes a value computes a kernel, although a product behind could.
+
+    One op of the kernel reads the value, and no conversion of 16-bit floats is near.
+    """
+    names = [op.kind.name for op in kernel.ops]
+    uses = [op.kind.name for op in kernel.ops if value in op.operands]
+    return len(uses) == 1 and uses[0] != _CONVERT and (tensors[value].dtype == "f32" or _CONVERT not in names)
 
 
 def _joins(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -103,6 +105,37 @@ CONVOLUTIONS = f"""
 def test_nothing_is_written_where_the_result_of_a_convolution_was_on_gpus() -> None:
     """Its kernel returns a workspace too, and XLA writes over no part of several results."""
     assert_near(temporaries(CONVOLUTIONS, GPU))
+
+
+BF16, F32 = jnp.bfloat16, jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("between", "dtype"),
+    [
+        (lambda h, m: jnp.tanh(h), BF16),
+        (lambda h, m: jnp.tanh(h), F32),
+        (lambda h, m: h * m, BF16),
+        (lambda h, m: h * m, F32),
+        (lambda h, m: jnp.tanh(h) * h, BF16),
+        (lambda h, m: jnp.tanh(h) * h, F32),
+        (lambda h, m: (h.astype(F32) * m.astype(F32)).astype(BF16), BF16),
+    ],
+)
+def test_between_two_products_bf16_is_stored_on_tpus(
+    between: Callable[[jax.Array, jax.Array], jax.Array], dtype: jnp.dtype
+) -> None:
+    """f32 too, if products alone read it: the one before computes what reads its result once."""
+    rows, width, wide = 2**16, 1024, 8192
+    shapes = (rows, width), (width, wide), (wide, width), (rows, wide)
+    given = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+    splits = PartitionSpec("data"), PartitionSpec(), PartitionSpec(), PartitionSpec("data")
+
+    def step(x: jax.Array, first: jax.Array, second: jax.Array, other: jax.Array) -> jax.Array:
+        return between(x @ first, other) @ second
+
+    text = pyshardy.load(step, *given, mesh={"data": 8}, in_shardings=splits, platform="tpu").text()
+    assert_near(temporaries(text, TPU))
 
 
 def grouped(is_masked: bool, heads: int) -> str:

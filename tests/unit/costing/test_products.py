@@ -55,12 +55,37 @@ def test_what_others_read_too_is_stored_once() -> None:
     assert names(body, "%a, %d, %e") == [["multiply"], ["dot_general"], ["dot_general"]]
 
 
-def test_what_one_product_reads_is_computed_there_and_not_in_the_product_before() -> None:
-    body = f"""%b = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
-    %a = stablehlo.multiply %b, %x : {TYPE}
+BETWEEN = f"""%b = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
+    {{}}
     %d = {DOT}
     """
-    assert names(body, "%d") == [["dot_general"], ["multiply", "dot_general"]]
+
+
+def test_what_one_op_reads_of_the_product_before_is_computed_there() -> None:
+    body = BETWEEN.format(f"%a = stablehlo.multiply %b, %x : {TYPE}")
+    assert names(body, "%d") == [["dot_general", "multiply"], ["dot_general"]]
+
+
+def test_where_two_ops_read_the_product_before_both_are_computed_in_the_one_behind() -> None:
+    body = BETWEEN.format(f"%t = stablehlo.tanh %b : {TYPE}\n%a = stablehlo.multiply %t, %b : {TYPE}")
+    assert names(body, "%d") == [["dot_general"], ["tanh", "multiply", "dot_general"]]
+
+
+def test_what_converts_16_bit_floats_is_computed_in_the_product_behind() -> None:
+    narrow = TYPE.replace("f32", "bf16")
+    text = f"""func.func @main(%x: {narrow}, %z: {TYPE}, %y: {TYPE}) -> {TYPE} {{
+      %b = stablehlo.dot_general %x, %x, contracting_dims = [1] x [0] : ({narrow}, {narrow}) -> {narrow}
+      %t = stablehlo.tanh %b : {narrow}
+      %f = stablehlo.convert %t : ({narrow}) -> {TYPE}
+      %a = stablehlo.multiply %f, %z : {TYPE}
+      %d = {DOT}
+      return %d : {TYPE}
+    }}"""
+    found = fuse(flatten(described(text)), TPU).kernels
+    assert [[op.kind.name.partition(".")[2] for op in kernel.ops] for kernel in found] == [
+        ["dot_general"],
+        ["tanh", "convert", "multiply", "dot_general"],
+    ]
 
 
 GELU = f"""%b = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : ({TYPE}, {TYPE}) -> {TYPE}
