@@ -111,7 +111,7 @@ def test_a_changed_input_spec() -> None:
 
 
 def test_dropped_donation() -> None:
-    large = replace(BEFORE, batch=256)  # where the peak is not in the sums of gradients, whose memory results may have
+    large = replace(BEFORE, batch=1024)  # where the peak is not in the sums of gradients, whose memory results may have
     found = pyshardy.check(lowered(replace(large, donates=False)), pyshardy.lock(lowered(large)))
     assert not found and found.other_peak
     assert {change.kind for change in found.changes} == {"input"}
