@@ -67,6 +67,7 @@ class Compiler:
         merges_kernels: Whether kernels over the same elements become one of several results.
         fills_in_scatters: Whether a scatter writes the zeros that it adds to.
         fuses_into_products: Whether products compute their operands, and what follows, element by element.
+        alone: The ops that are kernels of their own, though they compute element by element.
         compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index,
             before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
@@ -106,6 +107,7 @@ class Compiler:
     recomputes: bool = False
     merges_kernels: bool = False
     fuses_into_products: bool = False
+    alone: frozenset[str] = frozenset()
     compares_places: bool = False
     tiles: bool = False
     merges_gathers: int = 0
@@ -155,6 +157,7 @@ XLA_ON_TPU = replace(
     joined_bytes=120 * 2**20,
     in_parts=frozenset(),
     compares_places=True,
+    alone=frozenset(("stablehlo.gather",)),
     tiles=True,
     merges_gathers=102,
     softmax_row=4096,

@@ -74,7 +74,9 @@ def fuse(flat: Flat, compiler: Compiler = ACCELERATOR) -> Kernels:
         orders = find_orders(flat).of
         block = merged(with_own_copies(block, flat.tensors, orders), flat.tensors, orders)
     if compiler.fuses_into_products:
-        block = without_overwriting(with_products(block, flat.tensors, can_fuse))
+        block = without_overwriting(
+            with_products(block, flat.tensors, lambda name: can_fuse(name) and name not in compiler.alone)
+        )
     if compiler.keeps_reshapes or compiler.keeps_barriers:
         block = without_bitcasts(block, {})
     return joined(block, compiler.joins, compiler.joined_bytes) if compiler.joins else block
@@ -85,6 +87,7 @@ class _Fuser:
         self.recomputes, self.library_elements = compiler.recomputes, compiler.library_elements
         self.repeats_costly, self.sums_in_place = compiler.repeats_costly, compiler.sums_in_place
         self.repeats_all = compiler.fuses_into_products
+        self.alone = compiler.alone
         self.makers: dict[int, CostOp] = {}
         self.tensors, self.uniform, self.constants = flat.tensors, flat.uniform, flat.constants
         self.loops: dict[CostKind, bool] = {}
@@ -93,7 +96,8 @@ class _Fuser:
     def _is_loop(self, op: CostOp) -> bool:
         found = self.loops.get(op.kind)
         if found is None:
-            found = self.loops[op.kind] = _is_loop(op) and not self._is_library_reduce(op)
+            is_loop = _is_loop(op) and op.kind.name not in self.alone
+            found = self.loops[op.kind] = is_loop and not self._is_library_reduce(op)
         return found
 
     def block(self, block: FlatBlock) -> Kernels:
