@@ -15,7 +15,9 @@ from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
-from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
+from pyshardy.checkup.linked import linked_cures
+from pyshardy.checkup.ports import batch_cures, conflict_cures, donation_cures, output_cures
+from pyshardy.checkup.rules import rule_cures
 from pyshardy.checkup.signs import signs
 from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
@@ -49,8 +51,8 @@ _NEAR = 0.8
 _NEAR_LAYOUT = 0.5
 """The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
-    FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
-    FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
+    FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -229,6 +231,8 @@ class _Checkup:
         if own.answer is not None:
             own = partition(propagate(own.before, compiler="none"))
         turns = zip_longest(
+            rule_cures(own.before, self.mesh_name, self.mesh),
+            linked_cures(own.before, self.mesh_name, self.mesh),
             donation_cures(own.before),
             self._output_cures(),
             micro_batch_cures(own),
@@ -237,7 +241,7 @@ class _Checkup:
             constraint_cures(own.before),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
-            whole_cures(own.before, self.mesh_name, self.mesh),
+            batch_cures(own.before, self.mesh_name, self.mesh),
             state_cures(own.before, self.mesh_name, self.mesh),
         )
         return (cure for turn in turns for cure in turn if cure is not None)
@@ -278,6 +282,8 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
 
 def _best(paying: Sequence[_Tried]) -> _Tried:
     """Of the cures that save about as much as the best, the one that mends a cause, and that is a patch."""
+    faults = [one for one in paying if not one.cure.is_design]
+    paying = faults or paying
     best = paying[0]
     share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
     near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]

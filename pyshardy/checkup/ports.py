@@ -9,15 +9,29 @@ from math import prod
 
 from jaxlib.mlir import ir
 
-from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, dims_of, families, split_further, ties_in
+from pyshardy.checkup.cures import Cure, joins_axes
+from pyshardy.checkup.families import (
+    Family,
+    axes_of,
+    dims_of,
+    families,
+    others,
+    shown,
+    siblings,
+    split_further,
+    ties_in,
+)
+from pyshardy.checkup.helper_specs import helper_patch
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
-from pyshardy.core.alike import common, general
+from pyshardy.core.alike import general
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
+from pyshardy.core.spec import format_spec
+from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.dtypes import known_bytes
@@ -27,10 +41,11 @@ from pyshardy.ir.named_values import sharding_of
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
-from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
+from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_sum, moved_edits, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
+from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace, format_place
 
@@ -52,15 +67,50 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     """
     module = part.before
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
-    known = list(families(module, dict(mesh.axes)))
-    conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
-    for found in conflicts[:_MOST_CONFLICTS]:
+    sizes = dict(mesh.axes)
+    known = list(families(module, sizes))
+    known += list(others(module, sizes))
+    for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
         named = list(edits_for(part.why, found, module))
+        if not any(cause.mismatch for cause in found.causes):
+            named = list(moved_edits(part.why, found, module))
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
-        for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
-            edit, state = _with_state(edit, ports[True], known)
+        edits = dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)])
+        beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, sizes)]
+        for edit, state in dict.fromkeys(beside):
             yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+
+
+def _may_be_mended(part: Partition, found: ExplainedCollectives) -> bool:
+    """Whether other annotations may avoid a collective: it is no sum of a gradient."""
+    return any(cause.mismatch for cause in found.causes) or is_forward_sum(part.why, found)
+
+
+_Edit = tuple[AnnotationEdit, tuple[InterfaceTensor, ...]]
+"""Inputs with other annotations, and their optimizer state."""
+
+
+def _with_siblings(
+    edit: AnnotationEdit, inputs: Sequence[InterfaceTensor], known: Sequence[Family], sizes: Mapping[str, int]
+) -> Iterator[_Edit]:
+    """An edit of a weight with its optimizer state, and the same of all weights that are annotated as it is."""
+    own, state = _with_state(edit, inputs, known)
+    given = next((one for one in inputs if own.is_input and one.index in own.indices), None)
+    family = next((one for one in known if given in one.weights), None)
+    if (
+        given is not None
+        and family is not None
+        and (state or set(own.indices) == {one.index for one in family.weights})
+    ):
+        dims = dims_of(own.sharding)
+        alike = [one for one in siblings(family, known) if are_equal_shards(one.members[0].shape, dims, sizes)]
+        if len(alike) > 1:
+            weights = [one for other in alike for one in other.weights]
+            rest = [one for other in alike for one in other.members if one.sharding == given.sharding]
+            indices = tuple(sorted(one.index for one in weights))
+            yield AnnotationEdit(True, indices, own.sharding), tuple(one for one in rest if one not in weights)
+    yield own, tuple(state)
 
 
 def _with_state(
@@ -82,8 +132,8 @@ def _with_state(
     return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
-def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
-    """The largest inputs that are whole along a mesh axis, split along it.
+def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The largest inputs that a step does not return, such as a batch, split along one axis more, or otherwise.
 
     What a step returns anew, such as weights, may be whole by design: every device then keeps all of it.
 
@@ -92,22 +142,50 @@ def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh_name: The name of its mesh.
         mesh: Its mesh.
     """
-    inputs = input_tensors(module.root)
+    inputs, sizes = input_tensors(module.root), {axis: size for axis, size in mesh.axes if size > 1}
     state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
+    free = [one for one in inputs if one.index not in state]
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
-    for one in [one for one in inputs if one.index not in state]:
+    for one in free:
         given = one.sharding
         if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
             alike.setdefault((general(one.name), given), []).append(one)
     largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
     for (_, given), members in largest[:_MOST_WHOLE]:
-        name = common(one.name for one in members)
         dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
-        for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
-            for way in split_further(members[0].shape, dims, axis, dict(mesh.axes))[:_MOST_WAYS]:
+        shape, indices = members[0].shape, tuple(one.index for one in members)
+        for axis in [axis for axis in sizes if axis not in used]:
+            for way in split_further(shape, dims, axis, sizes)[:_MOST_WAYS]:
+                edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
+                what = f'{_are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
+                cure = annotation_cure(module, edit, inputs, "", None)
+                yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=joins_axes(dims, way))
+    yield from _moved_batches(module, free, mesh_name, sizes)
+
+
+def _moved_batches(
+    module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
+) -> Iterator[Cure]:
+    """The inputs of one spec with an axis on another dimension, all at once."""
+    by_spec: dict[tuple[int, Dims], list[InterfaceTensor]] = {}
+    for one in free:
+        if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys() and len(one.shape) > 1:
+            by_spec.setdefault((len(one.shape), dims_of(one.sharding)), []).append(one)
+    for (_, dims), members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
+        for way in changes(members[0].shape, dims, sizes):
+            fits = all(are_equal_shards(one.shape, way, sizes) for one in members)
+            if fits and sorted(axis for axes in way for axis in axes) == sorted(axes_of(members[0])) and way != dims:
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
-                what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
-                yield replace(annotation_cure(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
+                what = (
+                    f"{_are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
+                )
+                yield replace(annotation_cure(module, edit, members, "", None), what=what)
+
+
+def _are(members: Sequence[InterfaceTensor]) -> str:
+    """Inputs with the verb."""
+    names = shown(one.name for one in members)
+    return f"{names} {'is' if names.count('`') == 2 else 'are'}"
 
 
 def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
@@ -152,18 +230,18 @@ def annotation_cure(
         state: Inputs that get the same sharding, the optimizer state of these.
     """
     changed = [one for one in tensors if one.index in edit.indices]
-    name, was = common(one.name for one in changed), changed[0]
+    names, was = shown(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
     pairs = [(one, edit.sharding) for one in (*changed, *state)]
     replaced = _replacing(module, changed) if edit.is_input else {}
-    others = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
-    also = f", and {' and '.join(others)}" if others else ""
+    beside = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
+    also = f", and {' and '.join(beside)}" if beside else ""
     return Cure(
         FindingKind.CONFLICT,
-        f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
+        f"{_are(changed)} annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
-        f"annotate `{name}` as {spec_text(new)}{also}",
+        f"annotate {names} as {spec_text(new)}{also}",
         partial(annotated, pairs=pairs)
         if edit.is_input
         else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
@@ -191,7 +269,7 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
             for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
                 given: TensorSharding = user.attrs["sharding"]
                 if one.sharding is not None and dims_of(given) == dims_of(one.sharding):
-                    user.set_attr("sharding", sharding.closed())
+                    user.set_attr("sharding", sharding)
     return found
 
 
@@ -210,12 +288,15 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    others = {without_end(dims_of(one)) for one in kept}
+    kept_specs = {without_end(dims_of(one)) for one in kept}
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
-    changes = [SpecChange(name, old, new, without_end(old) not in others) for name, old, new in specs]
-    return spec_patch(user_files(module.root), changes)
+    edits = [SpecChange(name, old, new, without_end(old) not in kept_specs) for name, old, new in specs]
+    files = user_files(module.root)
+    return spec_patch(files, edits) or helper_patch(
+        files, input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
+    )
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:

@@ -46,20 +46,25 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
     module = propagated.before
     for codes, place, op in _constraints(module):
         sharding: TensorSharding = op.attrs["sharding"]
-        dropped = _dropped(propagated, op, module.name)
-        used = {axis.name for axes in sharding.dim_axes for axis in axes}
-        mesh = mesh_of(sharding, propagated.meshes)
-        dims = list(sharding.dims)
-        for dim, axis in dropped:
-            size = (codes[0].shapes[0] or ())[dim]
-            if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
-                dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
-                used.add(axis)
-        if tuple(dims) != tuple(sharding.dims):
-            wider = TensorSharding(sharding.mesh, dims)
+        wider = _wider(propagated, op, module.name)
+        if wider is not None and len({code.shapes for code in codes}) == 1:
             what = f"the constraint {_spec(sharding)} at {format_place(place)}"
             text = f"constrain to {_spec(wider)} at {format_place(place)}"
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
+
+
+def _wider(propagated: Propagation, constraint: Op, name: str) -> TensorSharding | None:
+    """The sharding of a constraint with the axes that it drops; None if it drops none."""
+    sharding: TensorSharding = constraint.attrs["sharding"]
+    used = {axis.name for axes in sharding.dim_axes for axis in axes}
+    mesh = mesh_of(sharding, propagated.meshes)
+    dims = list(sharding.dims)
+    for dim, axis in _dropped(propagated, constraint, name):
+        size = (constraint.operands[0].type.shape or ())[dim]
+        if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
+            dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
+            used.add(axis)
+    return TensorSharding(sharding.mesh, dims) if tuple(dims) != tuple(sharding.dims) else None
 
 
 def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[int, str]]:
@@ -85,6 +90,7 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     """The constraints of a program, the first op of each, with their code and the line that names them alone.
 
     Functions of the user may constrain what they are given: then the call that leads to one constraint alone names it.
+    A line may constrain several values, as in a loop: these are one.
     """
     found: dict[Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
@@ -93,11 +99,14 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     for code in sorted(found, key=lambda code: -len(code.path)):
         alike = [one for one in whole if _lacks_calls(code, one)]
         whole.setdefault(alike[0] if len(alike) == 1 else code, []).append(code)
-    shared = Counter(code.path[:depth] for code in whole for depth in range(1, len(code.path) + 1))
+    lines: dict[tuple[SourcePlace, ...], list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
-        alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
+        lines.setdefault(code.path, []).append(code)
+    shared = Counter(path[:depth] for path in lines for depth in range(1, len(path) + 1))
+    for path, codes in lines.items():
+        alone = (place for depth, place in enumerate(path, 1) if shared[path[:depth]] == 1)
         own = (place for place in alone if not is_in_helper(place))
-        yield tuple(whole[code]), next(own, code.path[-1]), found[code]
+        yield tuple(one for code in codes for one in whole[code]), next(own, path[-1]), found[codes[0]]
 
 
 def _lacks_calls(code: Code, other: Code) -> bool:

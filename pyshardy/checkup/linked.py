@@ -1,0 +1,116 @@
+"""Cures of many weights at once: those that are whole along an axis, split so that each hands it on to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from pyshardy.api.propagate import propagate
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import Family, axes_of, dims_of, families, others, shown, split_further
+from pyshardy.checkup.ports import annotated, annotation_patch
+from pyshardy.core.axes import Dims
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.core.spec import format_spec
+from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import sharding_of
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.searching.autopartition.ties import head_of
+
+_MOST_TRIES = 10
+"""The programs that are propagated for each axis, to see which weights belong together."""
+_LEAST_LEAVES = 5
+"""An argument with so many arrays that a step does not return is a tree of weights rather than a batch."""
+_Ways = dict[int, Dims]
+"""The axes of weights by their place in a list."""
+
+
+def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The weights that are whole along an axis which splits others, split along it together.
+
+    One alone would make devices communicate: a layer's second product takes up the axis that its first one leaves.
+
+    Args:
+        module: The program.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    sizes = {axis: size for axis, size in mesh.axes if size > 1}
+    known = [one for one in [*families(module, sizes), *_frozen(module, sizes)] if len(one.members[0].shape) > 1]
+    for axis in sizes:
+        whole = [one for one in known if axis not in axes_of(one.members[0])]
+        if len(whole) < 2 or len(whole) == len(known):
+            continue
+        ways = _ways(module, sorted(whole, key=lambda one: -one.bytes), axis, mesh_name, sizes)
+        if len(ways) > 1:
+            yield _cure(module, ways, axis, mesh_name)
+
+
+def _frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
+    """The weights that a step does not return, as of a model that is served or only adapted."""
+    found = list(others(module, sizes))
+    heads = [head_of(one.name) for family in found for one in family.members]
+    return (one for one in found if heads.count(head_of(one.members[0].name)) >= _LEAST_LEAVES)
+
+
+def _ways(
+    module: Module, whole: Sequence[Family], axis: str, mesh_name: str, sizes: Mapping[str, int]
+) -> list[tuple[Family, Dims]]:
+    """The weights that get an axis, and how: of each the dimension whose axis most others take up."""
+    found: _Ways = {}
+    tries = 0
+    for place, family in enumerate(whole):
+        if place in found:
+            continue
+        best: _Ways = {}
+        for way in split_further(family.members[0].shape, family.own, axis, sizes)[::-1]:
+            if tries < _MOST_TRIES:
+                tries += 1
+                ways = _taken_up(module, whole, {**found, place: way}, axis, mesh_name)
+                best = max(best, ways, key=lambda one: sum(whole[at].bytes for at in one))
+        found |= best
+    return [(whole[place], dims) for place, dims in found.items()]
+
+
+def _taken_up(module: Module, whole: Sequence[Family], given: _Ways, axis: str, mesh_name: str) -> _Ways:
+    """The weights to which propagation brings an axis from those that are given it."""
+    pairs = []
+    for place, family in enumerate(whole):
+        own = sharding_of(given.get(place, family.own), mesh_name)
+        dims = [DimSharding(dim.axes, place not in given) for dim in own.dims]
+        pairs += [(one, TensorSharding(mesh_name, dims)) for one in family.members]
+    inputs = {one.index: one for one in propagate(annotated(module, pairs), compiler="none").inputs}
+    found = dict(given)
+    for place, family in enumerate(whole):
+        sharding = inputs[family.members[0].index].sharding
+        if place not in given and sharding is not None and sharding.rank == len(family.own):
+            for dim in [dim for dim, axes in enumerate(dims_of(sharding)) if axis in axes]:
+                found[place] = _with(family.own, dim, axis)
+    return found
+
+
+def _with(dims: Dims, dim: int, axis: str) -> Dims:
+    return tuple((*axes, axis) if at == dim else axes for at, axes in enumerate(dims))
+
+
+def _cure(module: Module, ways: Sequence[tuple[Family, Dims]], axis: str, mesh_name: str) -> Cure:
+    pairs: list[tuple[InterfaceTensor, TensorSharding]] = []
+    specs: dict[str, list[str]] = {}
+    for family, dims in ways:
+        own = [one for one in family.members if one.sharding == family.members[0].sharding]
+        pairs += [(one, sharding_of(dims, mesh_name)) for one in own]
+        specs.setdefault(format_spec(dims), []).append(family.name)
+    names = shown(family.name for family, _ in ways)
+    text = ", ".join(f"{shown(of)} as {spec}" for spec, of in specs.items())
+    return Cure(
+        FindingKind.STATE,
+        f'{names} are whole along "{axis}", so its devices hold and compute the same',
+        f'"{axis}" splits other inputs',
+        None,
+        f"annotate {text}",
+        partial(annotated, pairs=pairs),
+        partial(annotation_patch, module, pairs),
+        ("linked", axis),
+    )
