@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import log
 
 from pyshardy.api.cost import cost
-from pyshardy.core.axes import Dims
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import ShardyError, UsageError
@@ -45,8 +44,9 @@ class Cure:
         make_patch: The change as a diff of the user's source; empty if it cannot be written as one.
         subject: What it changes; by default its text.
         is_exact: Whether the program computes the same with it.
-        is_design: Whether it splits a dimension along one axis more than the program does, and so is another way to
-            share the work rather than a mended fault.
+        inputs: The numbers of the inputs whose annotations it changes.
+        is_design: Whether it is another way to share the work rather than a mended fault: nothing in the program asks
+            for it.
     """
 
     kind: FindingKind
@@ -58,6 +58,7 @@ class Cure:
     make_patch: Callable[[], str] = _no_patch
     subject: Hashable = None
     is_exact: bool = True
+    inputs: frozenset[int] = frozenset()
     is_design: bool = False
 
     @property
@@ -68,15 +69,6 @@ class Cure:
     def finding(self, before: Figures, after: Figures) -> Finding:
         """It as a finding, with what it saves."""
         return Finding(self.kind, self.what, self.why, self.place, self.text, before, after, self.make_patch())
-
-
-def joins_axes(old: Dims, new: Dims) -> bool:
-    """Whether a dimension that has an axis gets another one.
-
-    >>> joins_axes((("x",), ()), (("x", "y"), ())), joins_axes((("x",), ()), (("x",), ("y",)))
-    (True, False)
-    """
-    return any(was and len(now) > len(was) for was, now in zip(old, new))
 
 
 class Pricer:

@@ -48,8 +48,6 @@ _FREE = (FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, Findin
 """What mends memory that is held for nothing."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
-_NEAR_LAYOUT = 0.5
-"""The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
     FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
     FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -165,9 +163,8 @@ class _Checkup:
         """The findings."""
         first = self.found
         findings = self._findings()
-        if len(findings) < MOST_FINDINGS:
-            untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
-            findings += [one for _, one in untried][: MOST_FINDINGS - len(findings)]
+        untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
+        findings = _merged(findings, untried, self.limit)[:MOST_FINDINGS]
         estimate = first.estimate
         return Diagnosis(
             tuple(findings), _figures(first), self.limit, estimate.devices, estimate.hardware, self.pricer.tries,
@@ -190,7 +187,11 @@ class _Checkup:
             if found is None:  # so far a few of its layers were priced
                 paying = self._reordered(paying, best, now)
                 continue
-            others = [one.cure for one in paying if one.cure.key != best.cure.key]
+            others = [
+                one.cure
+                for one in paying
+                if one.cure.key != best.cure.key and one.cure.inputs.isdisjoint(best.cure.inputs)
+            ]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
                 cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
@@ -281,12 +282,15 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
 
 
 def _best(paying: Sequence[_Tried]) -> _Tried:
-    """Of the cures that save about as much as the best, the one that mends a cause, and that is a patch."""
+    """The cure that saves most; of those that save about as much, the one that mends a cause, and that is a patch.
+
+    What mends a fault comes before another design, unless that saves about as much and the cure of the fault computes
+    something else.
+    """
     faults = [one for one in paying if not one.cure.is_design]
-    paying = faults or paying
-    best = paying[0]
-    share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
-    near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]
+    best = (faults or paying)[0]
+    beside = faults if faults and best.cure.is_exact else paying
+    near = [one for one in beside if one.worth >= _NEAR * best.worth]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 
@@ -296,6 +300,18 @@ def _rank(cure: Cure) -> tuple[bool, bool, int]:
     Behind others is a spec whose place the user has to find, and what computes something else.
     """
     return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
+
+
+def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], limit: float) -> list[Finding]:
+    """Findings that are tried, in their order, and others by the share that they cost, each before what saves less."""
+    found: list[Finding] = []
+    rest = list(untried)
+    for one in tried:
+        saved = gain(one.before, one.after, limit) if one.after is not None else 0.0
+        while rest and rest[0][0] > saved:
+            found.append(rest.pop(0)[1])
+        found.append(one)
+    return [*found, *(one for _, one in rest)]
 
 
 def _joined(*parts: str) -> str:

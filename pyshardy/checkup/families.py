@@ -16,11 +16,13 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function
 from pyshardy.ir.module import Module
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.searching.autopartition.ties import ties_of
+from pyshardy.searching.autopartition.ties import head_of, ties_of
 
 _KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _MOST_NAMES = 3
 """The names that are told of several."""
+_LEAST_LEAVES = 5
+"""An argument with so many arrays that a step does not return is a tree of weights rather than a batch."""
 _HEADS = 2
 """The most keys of a weight's name that its optimizer state does not share, as in `state.params['w']`."""
 
@@ -105,6 +107,18 @@ def others(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
     for (_, sharding), members in alike.items():
         held = sum(known_bytes(one.shape, one.element) / _shards(dims_of(sharding), sizes) for one in members)
         yield Family(common(one.name for one in members), tuple(members), dims_of(sharding), held)
+
+
+def frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
+    """The weights that a step does not return, as of a model that is served or only adapted.
+
+    Args:
+        module: The program.
+        sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
+    """
+    found = list(others(module, sizes))
+    heads = [head_of(one.name) for family in found for one in family.members]
+    return (one for one in found if heads.count(head_of(one.members[0].name)) >= _LEAST_LEAVES)
 
 
 def siblings(one: Family, known: Sequence[Family]) -> list[Family]:

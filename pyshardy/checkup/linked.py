@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, axes_of, dims_of, families, others, shown, split_further
+from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, shown, split_further
 from pyshardy.checkup.ports import annotated, annotation_patch
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
@@ -17,12 +18,11 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.searching.autopartition.ties import head_of
 
 _MOST_TRIES = 10
 """The programs that are propagated for each axis, to see which weights belong together."""
-_LEAST_LEAVES = 5
-"""An argument with so many arrays that a step does not return is a tree of weights rather than a batch."""
+_SMALL = 64
+"""A weight that is so many times smaller than the largest one is left as it is, such as the scale of a norm."""
 _Ways = dict[int, Dims]
 """The axes of weights by their place in a list."""
 
@@ -38,7 +38,8 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
-    known = [one for one in [*families(module, sizes), *_frozen(module, sizes)] if len(one.members[0].shape) > 1]
+    known = [one for one in [*families(module, sizes), *frozen(module, sizes)] if len(one.members[0].shape) > 1]
+    known = [one for one in known if _size(one) * _SMALL >= max(map(_size, known))]
     for axis in sizes:
         whole = [one for one in known if axis not in axes_of(one.members[0])]
         if len(whole) < 2 or len(whole) == len(known):
@@ -48,11 +49,8 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
             yield _cure(module, ways, axis, mesh_name)
 
 
-def _frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
-    """The weights that a step does not return, as of a model that is served or only adapted."""
-    found = list(others(module, sizes))
-    heads = [head_of(one.name) for family in found for one in family.members]
-    return (one for one in found if heads.count(head_of(one.members[0].name)) >= _LEAST_LEAVES)
+def _size(one: Family) -> int:
+    return len(one.weights) * prod(one.members[0].shape)
 
 
 def _ways(
@@ -112,5 +110,6 @@ def _cure(module: Module, ways: Sequence[tuple[Family, Dims]], axis: str, mesh_n
         f"annotate {text}",
         partial(annotated, pairs=pairs),
         partial(annotation_patch, module, pairs),
-        ("linked", axis),
+        "linked",
+        inputs=frozenset(one.index for one, _ in pairs),
     )

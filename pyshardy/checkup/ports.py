@@ -9,12 +9,13 @@ from math import prod
 
 from jaxlib.mlir import ir
 
-from pyshardy.checkup.cures import Cure, joins_axes
+from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import (
     Family,
     axes_of,
     dims_of,
     families,
+    frozen,
     others,
     shown,
     siblings,
@@ -38,6 +39,7 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.source_values import is_differentiated
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
@@ -69,14 +71,15 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
     sizes = dict(mesh.axes)
     known = list(families(module, sizes))
+    weights = {one.index for family in [*known, *frozen(module, sizes)] for one in family.members}
     known += list(others(module, sizes))
     for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
-        named = list(edits_for(part.why, found, module))
-        if not any(cause.mismatch for cause in found.causes):
-            named = list(moved_edits(part.why, found, module))
+        is_sum = not any(cause.mismatch for cause in found.causes)
+        named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
+        named = [one for one in named if not is_sum or weights.issuperset(one.indices)]
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
-        edits = dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)])
+        edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
         beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, sizes)]
         for edit, state in dict.fromkeys(beside):
             yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
@@ -159,7 +162,7 @@ def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
                 edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
                 what = f'{_are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
                 cure = annotation_cure(module, edit, inputs, "", None)
-                yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=joins_axes(dims, way))
+                yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=True)
     yield from _moved_batches(module, free, mesh_name, sizes)
 
 
@@ -174,7 +177,7 @@ def _moved_batches(
     for (_, dims), members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
         for way in changes(members[0].shape, dims, sizes):
             fits = all(are_equal_shards(one.shape, way, sizes) for one in members)
-            if fits and sorted(axis for axes in way for axis in axes) == sorted(axes_of(members[0])) and way != dims:
+            if fits and sorted(way) == sorted(dims) and way != dims:
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
                 what = (
                     f"{_are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
@@ -234,7 +237,10 @@ def annotation_cure(
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
     pairs = [(one, edit.sharding) for one in (*changed, *state)]
     replaced = _replacing(module, changed) if edit.is_input else {}
-    beside = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
+    its = "its" if len(names.split("`")) == 3 else "their"
+    beside = [f"{its} optimizer state"] * bool(state) + [
+        f"the outputs that replace {'it' if its == 'its' else 'them'}"
+    ] * bool(replaced)
     also = f", and {' and '.join(beside)}" if beside else ""
     return Cure(
         FindingKind.CONFLICT,
@@ -247,7 +253,24 @@ def annotation_cure(
         else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
         partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
+        inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
+        is_design=edit.is_input and not _axes(edit.sharding) <= _axes(was.sharding) | _weight_axes(module),
     )
+
+
+def _axes(sharding: TensorSharding | None) -> set[str]:
+    return set() if sharding is None else {axis for axes in dims_of(sharding) for axis in axes}
+
+
+def _weight_axes(module: Module) -> set[str]:
+    """The axes that split something that a step returns anew; all axes where nothing is trained.
+
+    In training, an axis that splits no weight is one of the batch alone, by design.
+    """
+    inputs = input_tensors(module.root)
+    trained = [inputs[place] for place in ties_in(module, inputs, output_tensors(module.root))]
+    kept = trained if is_differentiated(module.root) else inputs
+    return {axis for one in kept for axis in _axes(one.sharding)}
 
 
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:

@@ -221,6 +221,7 @@ def _cure(
         partial(_applied, pairs=pairs, shardings=shardings),
         partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, repr(axes[0])),
         ("rule", rule.name),
+        inputs=frozenset(one.index for one, _ in inputs),
         is_design=not inputs or axes[0] not in uses.axes,
     )
 

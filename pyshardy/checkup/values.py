@@ -9,7 +9,7 @@ from itertools import zip_longest
 from math import prod
 from typing import NamedTuple
 
-from pyshardy.checkup.cures import Cure, joins_axes
+from pyshardy.checkup.cures import Cure
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
@@ -168,7 +168,7 @@ def _cure(
         partial(constrain, constraints=(constraint,), mesh=mesh),
         partial(_diff, constraint),
         value.span,
-        is_design=kind is FindingKind.LAYOUT and joins_axes(site.dims, dims),
+        is_design=kind is FindingKind.LAYOUT,
     )
 
 
