@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -12,30 +11,25 @@ from jaxlib.mlir import ir
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import (
     Family,
-    axes_of,
     dims_of,
     families,
     frozen,
     others,
     shown,
     siblings,
-    split_further,
     ties_in,
 )
 from pyshardy.checkup.helper_specs import helper_patch
+from pyshardy.checkup.partners import Partners
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
-from pyshardy.core.alike import general
-from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
-from pyshardy.core.spec import format_spec
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
@@ -55,8 +49,6 @@ _DONOR = "jax.buffer_donor"
 _JIT = "jax.jit"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
-_MOST_WHOLE, _MOST_WAYS = 3, 2
-"""The number of groups of inputs that are split along one axis more, and of the dimensions that are tried for each."""
 
 
 def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -73,6 +65,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     known = list(families(module, sizes))
     weights = {one.index for family in [*known, *frozen(module, sizes)] for one in family.members}
     known += list(others(module, sizes))
+    partners = Partners(module)
     for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
         is_sum = not any(cause.mismatch for cause in found.causes)
         named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
@@ -80,7 +73,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
-        beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, sizes)]
+        beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
         for edit, state in dict.fromkeys(beside):
             yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
 
@@ -95,9 +88,16 @@ _Edit = tuple[AnnotationEdit, tuple[InterfaceTensor, ...]]
 
 
 def _with_siblings(
-    edit: AnnotationEdit, inputs: Sequence[InterfaceTensor], known: Sequence[Family], sizes: Mapping[str, int]
+    edit: AnnotationEdit,
+    inputs: Sequence[InterfaceTensor],
+    known: Sequence[Family],
+    partners: Partners,
+    sizes: Mapping[str, int],
 ) -> Iterator[_Edit]:
-    """An edit of a weight with its optimizer state, and the same of all weights that are annotated as it is."""
+    """An edit of a weight with its optimizer state, and the same of weights that are annotated as it is.
+
+    These are those that are multiplied with the same value, then all of its shape or name.
+    """
     own, state = _with_state(edit, inputs, known)
     given = next((one for one in inputs if own.is_input and one.index in own.indices), None)
     family = next((one for one in known if given in one.weights), None)
@@ -108,11 +108,14 @@ def _with_siblings(
     ):
         dims = dims_of(own.sharding)
         alike = [one for one in siblings(family, known) if are_equal_shards(one.members[0].shape, dims, sizes)]
-        if len(alike) > 1:
-            weights = [one for other in alike for one in other.weights]
-            rest = [one for other in alike for one in other.members if one.sharding == given.sharding]
+        own_partners = partners.of(given.index)
+        beside = [one for one in alike if any(own_partners & partners.of(weight.index) for weight in one.weights)]
+        for group in (beside, alike):
+            weights = [one for other in group for one in other.weights]
+            rest = [one for other in group for one in other.members if one.sharding == given.sharding]
             indices = tuple(sorted(one.index for one in weights))
-            yield AnnotationEdit(True, indices, own.sharding), tuple(one for one in rest if one not in weights)
+            if len(group) > 1:
+                yield AnnotationEdit(True, indices, own.sharding), tuple(one for one in rest if one not in weights)
     yield own, tuple(state)
 
 
@@ -135,68 +138,14 @@ def _with_state(
     return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
-def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
-    """The largest inputs that a step does not return, such as a batch, split along one axis more, or otherwise.
-
-    What a step returns anew, such as weights, may be whole by design: every device then keeps all of it.
+def are(members: Sequence[InterfaceTensor]) -> str:
+    """Inputs with the verb.
 
     Args:
-        module: The program.
-        mesh_name: The name of its mesh.
-        mesh: Its mesh.
+        members: The inputs.
     """
-    inputs, sizes = input_tensors(module.root), {axis: size for axis, size in mesh.axes if size > 1}
-    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
-    free = [one for one in inputs if one.index not in state]
-    alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
-    for one in free:
-        given = one.sharding
-        if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
-            alike.setdefault((general(one.name), given), []).append(one)
-    largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
-    for (_, given), members in largest[:_MOST_WHOLE]:
-        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
-        shape, indices = members[0].shape, tuple(one.index for one in members)
-        for axis in [axis for axis in sizes if axis not in used]:
-            for way in split_further(shape, dims, axis, sizes)[:_MOST_WAYS]:
-                edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
-                what = f'{_are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
-                cure = annotation_cure(module, edit, inputs, "", None)
-                yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=True)
-    yield from _moved_batches(module, free, mesh_name, sizes)
-
-
-def _moved_batches(
-    module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
-) -> Iterator[Cure]:
-    """The inputs of one spec with an axis on another dimension, all at once."""
-    by_spec: dict[tuple[int, Dims], list[InterfaceTensor]] = {}
-    for one in free:
-        if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys() and len(one.shape) > 1:
-            by_spec.setdefault((len(one.shape), dims_of(one.sharding)), []).append(one)
-    for (_, dims), members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
-        for way in changes(members[0].shape, dims, sizes):
-            fits = all(are_equal_shards(one.shape, way, sizes) for one in members)
-            if fits and sorted(way) == sorted(dims) and way != dims:
-                edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
-                what = (
-                    f"{_are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
-                )
-                yield replace(annotation_cure(module, edit, members, "", None), what=what)
-
-
-def _are(members: Sequence[InterfaceTensor]) -> str:
-    """Inputs with the verb."""
     names = shown(one.name for one in members)
     return f"{names} {'is' if names.count('`') == 2 else 'are'}"
-
-
-def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
-    """The bytes that a device holds of some inputs."""
-    one = members[0]
-    sizes = dict(mesh.axes)
-    parts = prod(sizes[axis] for axes in dims_of(one.sharding) for axis in axes) if one.sharding is not None else 1
-    return len(members) * known_bytes(one.shape, one.element) / parts
 
 
 def _moved(
@@ -244,7 +193,7 @@ def annotation_cure(
     also = f", and {' and '.join(beside)}" if beside else ""
     return Cure(
         FindingKind.CONFLICT,
-        f"{_are(changed)} annotated as {spec_text(was)}, which makes devices communicate",
+        f"{are(changed)} annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
         f"annotate {names} as {spec_text(new)}{also}",

@@ -6,7 +6,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from checkup.programs import CASES
+from checkup.more_programs import MORE_CASES
+from checkup.programs import CASES as FIRST_CASES
 from search.patching import apply_patch, imported
 
 import pyshardy
@@ -14,8 +15,9 @@ from pyshardy.checkup.cures import LEAST_GAIN, gain
 from pyshardy.checkup.signs import signs
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
+CASES = {**FIRST_CASES, **MORE_CASES}
 NAMES = sorted(CASES)
-SEEDED = {"axis lost at a lookup": 2}
+SEEDED = {"axis lost at a lookup": 2, "one constraint for several values": 1}
 """Sound programs for which a better layout is known, with the most findings on them."""
 
 
