@@ -20,6 +20,7 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
 from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.rules import without_end
 from pyshardy.results.hints.edits import AnnotationEdit, spec_text
 from pyshardy.searching.autopartition.space import are_equal_shards
 
@@ -62,12 +63,13 @@ def _moved_batches(
     module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
 ) -> Iterator[Cure]:
     """The inputs of one spec with an axis on another dimension, all at once."""
-    by_spec: dict[tuple[int, Dims], list[InterfaceTensor]] = {}
+    by_spec: dict[Dims, list[InterfaceTensor]] = {}
     for one in free:
         if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys() and len(one.shape) > 1:
-            by_spec.setdefault((len(one.shape), dims_of(one.sharding)), []).append(one)
-    for (_, dims), members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
-        for way in _exchanged(dims):
+            by_spec.setdefault(without_end(dims_of(one.sharding)), []).append(one)
+    for dims, members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
+        rank = min(len(one.shape) for one in members)
+        for way in _exchanged((*dims, *[()] * (rank - len(dims)))):
             if all(are_equal_shards(one.shape, way, sizes) for one in members):
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
                 what = (

@@ -18,7 +18,7 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
 from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
-from pyshardy.results.hints.constraints import left_out_constraints, wider_constraints
+from pyshardy.results.hints.constraints import left_out_constraints, narrower_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
@@ -66,6 +66,20 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         why = "a dimension that a constraint does not name is whole on every device"
         make_patch = partial(_spec_patch, edit.place, was, wider)
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
+
+
+def narrower_cures(propagated: Propagation) -> Iterator[Cure]:
+    """Constraints without one of their axes, which what follows takes away again.
+
+    Args:
+        propagated: The program, propagated by pyshardy.
+    """
+    for edit, was, narrower in narrower_constraints(propagated):
+        kept = [axis for axes in narrower.dim_axes for axis in axes]
+        lost = next(str(axis) for axes in was.dim_axes for axis in axes if axis not in kept)
+        what = f"{edit.what} splits along {lost} what is read whole"
+        make_patch = partial(_spec_patch, edit.place, was, narrower)
+        yield Cure(FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
 def micro_batch_cures(part: Partition) -> Iterator[Cure]:

@@ -97,7 +97,8 @@ def _called(
 
 
 def _returned(function: ast.FunctionDef) -> list[ast.expr]:
-    return [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
+    given = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None]
+    return [part for one in given for part in ((one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,))]
 
 
 def _is_spec(node: ast.expr) -> bool:

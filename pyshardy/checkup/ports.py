@@ -25,7 +25,7 @@ from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
@@ -184,7 +184,7 @@ def annotation_cure(
     changed = [one for one in tensors if one.index in edit.indices]
     names, was = shown(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
-    pairs = [(one, edit.sharding) for one in (*changed, *state)]
+    pairs = [(one, _of_rank(edit.sharding, len(one.shape))) for one in (*changed, *state)]
     replaced = _replacing(module, changed) if edit.is_input else {}
     its = "its" if len(names.split("`")) == 3 else "their"
     beside = [f"{its} optimizer state"] * bool(state) + [
@@ -205,6 +205,12 @@ def annotation_cure(
         inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
         is_design=edit.is_input and not _axes(edit.sharding) <= _axes(was.sharding) | _weight_axes(module),
     )
+
+
+def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
+    """A sharding with more whole dimensions at the end, or fewer."""
+    dims = [*sharding.dims, *[DimSharding(())] * rank][:rank]
+    return sharding if rank == sharding.rank else sharding.with_dims(dims)
 
 
 def _axes(sharding: TensorSharding | None) -> set[str]:
@@ -246,14 +252,19 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
 
 
 def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
-    """By the number of an input the output that replaces it in the next step, if the user annotates that."""
+    """By the number of an input the output that replaces it in the next step, if it is annotated as the input is."""
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     ties = ties_in(module, inputs, outputs)
     numbers = {one.index for one in changed}
     found = {
         one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
     }
-    return {number: one for number, one in found.items() if one.sharding is not None}
+    given = {one.index: one.sharding for one in changed}
+    return {number: one for number, one in found.items() if one.sharding is not None and _is_same(one, given[number])}
+
+
+def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
+    return sharding is not None and one.sharding is not None and dims_of(one.sharding) == dims_of(sharding)
 
 
 def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:

@@ -18,6 +18,7 @@ from pyshardy.source.assignments import read_lines
 from pyshardy.source.syntax import helpers_of, name_of, syntax_tree
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
+_SHARDING = "NamedSharding"
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
 _HANDED = "with_partitioning"
@@ -33,6 +34,27 @@ _VARIABLE = re.compile(r"^\w+\['((?:[^'/]+/){2,}[^'/]+)'\]$")
 """The name of a variable of a keras layer with its path; that of optimizer state has no deeper path."""
 _ENDINGS = ("_init", "_metadata")
 """What flax adds to the name of an array for the argument that says how it is made."""
+
+
+class _Constant(NamedTuple):
+    """A variable that is a spec, or a sharding of a mesh.
+
+    Attributes:
+        axes: Its axes.
+        spec: How the file calls `PartitionSpec`.
+        sharding: How it calls `NamedSharding`, for a sharding.
+        mesh: The mesh as code; empty for a spec.
+    """
+
+    axes: Dims
+    spec: str
+    sharding: str
+    mesh: str
+
+    def text(self, axes: Dims) -> str:
+        """The same with other axes, as code."""
+        spec = format_spec(axes, self.spec)
+        return f"{self.sharding}({self.mesh}, {spec})" if self.mesh else spec
 
 
 class Written(NamedTuple):
@@ -53,7 +75,7 @@ class Written(NamedTuple):
     names: tuple[str, ...]
     patterns: tuple[str, ...]
     fixed: int = 0
-    constants: Mapping[str, Dims] = {}
+    constants: Mapping[str, _Constant] = {}
 
     @property
     def range(self) -> tuple[int, int, int]:
@@ -64,8 +86,13 @@ class Written(NamedTuple):
         """The spec with other axes, as code."""
         node = self.node
         if isinstance(node, ast.Name):
-            alike = (name for name, axes in self.constants.items() if without_end(axes) == without_end(new))
-            return next(alike, format_spec(new))
+            own = self.constants[node.id]
+            alike = (
+                name
+                for name, one in self.constants.items()
+                if without_end(one.axes) == without_end(new) and one.mesh == own.mesh
+            )
+            return next(alike, own.text(new))
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             before = [ast.unparse(one) for one in node.args[: self.fixed]]
@@ -177,9 +204,8 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    written = [
-        one for one in _specs(tree, (), (), _NO_HELPERS) if (one.node.lineno, one.node.end_lineno) == (line, line)
-    ]
+    known = _Helpers({}, {}, dict(_constants(tree)))
+    written = [one for one in _specs(tree, (), (), known) if (one.node.lineno, one.node.end_lineno) == (line, line)]
     found = [(one.range[1:], one.text(new)) for one in written if without_end(one.axes) == wanted]
     found += [(columns, _arguments(new)) for columns, axes in _helped(tree, line) if without_end(axes) == wanted]
     if len(found) != 1:
@@ -244,10 +270,7 @@ class _Helpers(NamedTuple):
 
     makers: Mapping[str, int]
     takers: Mapping[str, tuple[int, str]]
-    constants: Mapping[str, Dims]
-
-
-_NO_HELPERS = _Helpers({}, {}, {})
+    constants: Mapping[str, _Constant]
 
 
 def _helpers(tree: ast.Module) -> _Helpers:
@@ -275,7 +298,7 @@ def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
     return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
 
 
-def _constants(tree: ast.Module) -> Iterator[tuple[str, Dims]]:
+def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
     """The variables of a file that are specs, as `ROWS = P("model", None)`, each assigned once."""
     assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
     pairs = [(node.targets[0], node.value) for node in assigned]
@@ -285,9 +308,12 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, Dims]]:
     count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
     for target, value in pairs:
         if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):
-            axes = _axes(value.args) if name_of(value.func) in _SPECS else None
-            if axes is not None:
-                yield target.id, axes
+            is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
+            spec = value.args[1] if is_sharding else value
+            axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
+            if axes is not None and isinstance(spec, ast.Call):
+                mesh = ast.unparse(value.args[0]) if is_sharding else ""
+                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh)
 
 
 def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:
@@ -312,7 +338,7 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
             yield Written(node, axes, names, patterns, fixed)
             return
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
-        yield Written(node, helpers.constants[node.id], names, patterns, 0, helpers.constants)
+        yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
         return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
     is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))

@@ -53,6 +53,26 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
 
 
+def narrower_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
+    """The program with one of its constraints each that has one axis less.
+
+    Args:
+        propagated: The propagated program.
+
+    Yields:
+        The edit, the sharding of the constraint, and the one without this axis.
+    """
+    for codes, place, op in _constraints(propagated.before):
+        sharding: TensorSharding = op.attrs["sharding"]
+        names = [axis.name for axes in sharding.dim_axes for axis in axes]
+        for name in names if len({code.shapes for code in codes}) == 1 else ():
+            dims = [DimSharding([axis for axis in dim.axes if axis.name != name], dim.is_open) for dim in sharding.dims]
+            narrower = TensorSharding(sharding.mesh, dims)
+            what = f"the constraint {_spec(sharding)} at {format_place(place)}"
+            text = f"constrain to {_spec(narrower)} at {format_place(place)}"
+            yield CodeEdit(what, text, place, codes, partial(_constrain_to, narrower)), sharding, narrower
+
+
 def _wider(propagated: Propagation, constraint: Op, name: str) -> TensorSharding | None:
     """The sharding of a constraint with the axes that it drops; None if it drops none."""
     sharding: TensorSharding = constraint.attrs["sharding"]
