@@ -232,13 +232,15 @@ class _Checkup:
         own = self.found.partition
         if own.answer is not None:
             own = partition(propagate(own.before, compiler="none"))
+        wider = list(wider_cures(own.propagated))
+        dropping = {cure.place[:2] for cure in wider if cure.place is not None}
         turns = zip_longest(
-            rule_cures(own.before, self.mesh_name, self.mesh),
+            rule_cures(own.before, self.mesh_name, self.mesh, dropping),
             linked_cures(own.before, self.mesh_name, self.mesh),
             donation_cures(own.before),
             self._output_cures(),
             micro_batch_cures(own),
-            wider_cures(own.propagated),
+            iter(wider),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             narrower_cures(own.propagated),

@@ -24,6 +24,7 @@ from pyshardy.checkup.partners import Partners
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
+from pyshardy.checkup.table_specs import table_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
@@ -277,9 +278,8 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
         return ""
     edits = [SpecChange(name, old, new, without_end(old) not in kept_specs) for name, old, new in specs]
     files = user_files(module.root)
-    return spec_patch(files, edits) or helper_patch(
-        files, input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
-    )
+    inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
+    return spec_patch(files, edits) or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -41,13 +41,16 @@ class _Rule(NamedTuple):
     node: ast.expr
 
 
-def rule_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+def rule_cures(
+    module: Module, mesh_name: str, mesh: Mesh, dropping: Collection[tuple[str, int]] = ()
+) -> Iterator[Cure]:
     """The program with one rule changed, in all inputs and constraints that use its name.
 
     Args:
         module: The program.
         mesh_name: The name of its mesh.
         mesh: Its mesh.
+        dropping: The lines of constraints that drop an axis.
     """
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
     files = [(file, tree) for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
@@ -55,7 +58,7 @@ def rule_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         for rules in _tables(tree, sizes):
             uses = _Uses(module, files, rules)
             for place, axes in _changes(rules, sizes)[:_MOST_RULES]:
-                cure = _cure(module, file, uses, place, axes, mesh_name, sizes)
+                cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
                 if cure is not None:
                     yield cure
 
@@ -70,7 +73,7 @@ def _tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[_Rule]]
 
 
 def _rule(node: ast.expr) -> _Rule | None:
-    if not isinstance(node, ast.Tuple) or len(node.elts) != 2:
+    if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
         return None
     try:
         name, axes = ast.literal_eval(node)
@@ -116,6 +119,7 @@ class _Uses:
         rules: The rules by which the program got its shardings.
         inputs: The inputs, each with the names that it may have.
         constraints: The number of each constraint, with the names of its dimensions and its shape.
+        lines: The lines of each constraint, by its number.
     """
 
     def __init__(self, module: Module, files: Sequence[tuple[str, ast.Module]], rules: Sequence[_Rule]) -> None:
@@ -125,12 +129,15 @@ class _Uses:
         self.inputs = [(one, names) for one in input_tensors(module.root) if (names := _names_of(one, written, rules))]
         lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known))
         self.constraints: list[tuple[int, Dims, tuple[int, ...]]] = []
+        self.lines: dict[int, list[tuple[str, int]]] = {}
         for number, op in enumerate(ops_named(module.root, (CONSTRAINT,))):
-            given = next((lines[place[:2]] for place in Code.of(op, module.name).path if place[:2] in lines), None)
+            path = [place[:2] for place in Code.of(op, module.name).path]
+            given = next((lines[place] for place in path if place in lines), None)
             shape = op.operands[0].type.shape
             dims = dims_of(op.attrs["sharding"])
             if given is not None and shape is not None and _mapped(given, rules) == dims:
                 self.constraints.append((number, given, shape))
+                self.lines[number] = path
 
     @property
     def axes(self) -> set[str]:
@@ -199,6 +206,7 @@ def _cure(
     axes: tuple[str, ...],
     mesh_name: str,
     sizes: Mapping[str, int],
+    dropping: Collection[tuple[str, int]],
 ) -> Cure | None:
     """One rule with other axes; None if it changes nothing."""
     rule = uses.rules[place]
@@ -208,6 +216,7 @@ def _cure(
         return None
     at = file, rule.node.lineno, rule.node.col_offset
     text = repr((rule.name, axes[0]))
+    is_dropping = any(line in dropping for number in constraints for line in uses.lines[number])
     has = f"has {rule.axes[0]!r}" if rule.axes else "has no axis"
     counts = [f"{len(found)} {what}" for found, what in ((inputs, "inputs"), (constraints, "constraints")) if found]
     pairs = [(one, sharding_of(dims, mesh_name)) for one, dims in inputs]
@@ -222,7 +231,7 @@ def _cure(
         partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, repr(axes[0])),
         ("rule", rule.name),
         inputs=frozenset(one.index for one, _ in inputs),
-        is_design=not inputs or axes[0] not in uses.axes,
+        is_design=axes[0] not in uses.axes or not (inputs or is_dropping),
     )
 
 
