@@ -18,7 +18,7 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
 from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
-from pyshardy.results.hints.constraints import left_out_constraints, narrower_constraints, wider_constraints
+from pyshardy.results.hints.constraints import left_out_constraints, other_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
@@ -68,17 +68,15 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
-def narrower_cures(propagated: Propagation) -> Iterator[Cure]:
-    """Constraints without one of their axes, which what follows takes away again.
+def other_cures(propagated: Propagation) -> Iterator[Cure]:
+    """Constraints with the axes of two dimensions exchanged, or without one that what follows takes away again.
 
     Args:
         propagated: The program, propagated by pyshardy.
     """
-    for edit, was, narrower in narrower_constraints(propagated):
-        kept = [axis for axes in narrower.dim_axes for axis in axes]
-        lost = next(str(axis) for axes in was.dim_axes for axis in axes if axis not in kept)
-        what = f"{edit.what} splits along {lost} what is read whole"
-        make_patch = partial(_spec_patch, edit.place, was, narrower)
+    for edit, was, other in other_constraints(propagated):
+        what = f"{edit.what} splits the value otherwise than what is around it"
+        make_patch = partial(_spec_patch, edit.place, was, other)
         yield Cure(FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 

@@ -14,7 +14,7 @@ from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
-from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, narrower_cures, wider_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
@@ -243,7 +243,7 @@ class _Checkup:
             iter(wider),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
-            narrower_cures(own.propagated),
+            other_cures(own.propagated),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
             batch_cures(own.before, self.mesh_name, self.mesh),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import combinations
+from math import prod
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import DimSharding, TensorSharding
@@ -53,24 +55,36 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
 
 
-def narrower_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
-    """The program with one of its constraints each that has one axis less.
+def other_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
+    """The program with one of its constraints each that has the axes of two dimensions exchanged, or one axis less.
 
     Args:
         propagated: The propagated program.
 
     Yields:
-        The edit, the sharding of the constraint, and the one without this axis.
+        The edit, the sharding of the constraint, and the other one; those of the largest values first.
     """
-    for codes, place, op in _constraints(propagated.before):
+    found = [one for one in _constraints(propagated.before) if len({code.shapes for code in one[0]}) == 1]
+    for codes, place, op in sorted(found, key=lambda one: -prod(one[2].operands[0].type.shape or ())):
         sharding: TensorSharding = op.attrs["sharding"]
-        names = [axis.name for axes in sharding.dim_axes for axis in axes]
-        for name in names if len({code.shapes for code in codes}) == 1 else ():
-            dims = [DimSharding([axis for axis in dim.axes if axis.name != name], dim.is_open) for dim in sharding.dims]
-            narrower = TensorSharding(sharding.mesh, dims)
-            what = f"the constraint {_spec(sharding)} at {format_place(place)}"
-            text = f"constrain to {_spec(narrower)} at {format_place(place)}"
-            yield CodeEdit(what, text, place, codes, partial(_constrain_to, narrower)), sharding, narrower
+        shape, mesh = op.operands[0].type.shape or (), mesh_of(sharding, propagated.meshes)
+        for dims in _exchanged(sharding.dims):
+            other = TensorSharding(sharding.mesh, dims)
+            if all(divides(dim.axes, size, mesh) for dim, size in zip(dims, shape)):
+                what = f"the constraint {_spec(sharding)} at {format_place(place)}"
+                text = f"constrain to {_spec(other)} at {format_place(place)}"
+                yield CodeEdit(what, text, place, codes, partial(_constrain_to, other)), sharding, other
+
+
+def _exchanged(dims: Sequence[DimSharding]) -> Iterator[list[DimSharding]]:
+    """The axes of two dimensions exchanged, where both have some; then one dimension whole; then moved to another."""
+    pairs = list(combinations(range(len(dims)), 2))
+    for one, other in [pair for pair in pairs if dims[pair[0]].axes and dims[pair[1]].axes]:
+        yield [dims[other] if at == one else dims[one] if at == other else dim for at, dim in enumerate(dims)]
+    for place in [place for place, dim in enumerate(dims) if dim.axes]:
+        yield [DimSharding((), dim.is_open) if at == place else dim for at, dim in enumerate(dims)]
+    for one, other in [pair for pair in pairs if bool(dims[pair[0]].axes) != bool(dims[pair[1]].axes)]:
+        yield [dims[other] if at == one else dims[one] if at == other else dim for at, dim in enumerate(dims)]
 
 
 def _wider(propagated: Propagation, constraint: Op, name: str) -> TensorSharding | None:
