@@ -263,12 +263,13 @@ class _Helpers(NamedTuple):
     """The functions of a file that are given axes.
 
     Attributes:
-        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before.
+        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before, and
+            what it is the axes of.
         takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
         constants: The variables that are specs, with their axes.
     """
 
-    makers: Mapping[str, int]
+    makers: Mapping[str, tuple[int, str]]
     takers: Mapping[str, tuple[int, str]]
     constants: Mapping[str, _Constant]
 
@@ -281,13 +282,13 @@ def _helpers(tree: ast.Module) -> _Helpers:
             functions.append((node.name, node))
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             functions.append((name_of(node.targets[0]), node.value))
-    makers: dict[str, int] = {}
+    makers: dict[str, tuple[int, str]] = {}
     takers: dict[str, tuple[int, str]] = {}
     for name, one in [*functions] * _MOST_DEEP:
         rest = one.args.vararg.arg if one.args.vararg else ""
         handed = dict(_handed_to_flax(one))
         if rest and (rest in handed or _unpacks(one, rest, _SPECS | makers.keys())):
-            makers[name] = len(_names_of(one))
+            makers[name] = len(_names_of(one)), handed.get(rest, "")
         given = _names_of(one)
         for axes in [axes for axes in handed if axes in given]:
             takers[name] = given.index(axes), handed[axes]
@@ -331,11 +332,12 @@ def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[st
 
 def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: _Helpers) -> Iterator[Written]:
     """The specs under a part of a source, each with what it is for."""
-    fixed = helpers.makers.get(name_of(node.func), -1) if isinstance(node, ast.Call) else -1
+    fixed, of = helpers.makers.get(name_of(node.func), (-1, "")) if isinstance(node, ast.Call) else (-1, "")
     if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
         axes = _axes(node.args[fixed:])
         if axes is not None:
-            yield Written(node, axes, names, patterns, fixed)
+            named = [str(one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)]
+            yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
             return
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
         yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
