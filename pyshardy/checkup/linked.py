@@ -21,6 +21,8 @@ from pyshardy.report.diagnosis import FindingKind
 
 _MOST_TRIES = 10
 """The programs that are propagated for each axis, to see which weights belong together."""
+_MOST_GROUPS = 2
+"""The weights that are tried alone with those that take up their axis, beside all of them."""
 _SMALL = 64
 """A weight that is so many times smaller than the largest one is left as it is, such as the scale of a norm."""
 _Ways = dict[int, Dims]
@@ -44,32 +46,43 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         whole = [one for one in known if axis not in axes_of(one.members[0])]
         if len(whole) < 2 or len(whole) == len(known):
             continue
-        ways = _ways(module, sorted(whole, key=lambda one: -one.bytes), axis, mesh_name, sizes)
-        if len(ways) > 1:
-            yield _cure(module, ways, axis, mesh_name)
+        largest = sorted(whole, key=lambda one: -one.bytes)
+        for is_wide in (False, True):
+            groups = list(_groups(module, largest, axis, mesh_name, sizes, is_wide))
+            every = [way for group in groups for way in group]
+            for ways in [every, *groups[:_MOST_GROUPS]] if len(groups) > 1 else groups:
+                if len(ways) > 1:
+                    yield _cure(module, ways, axis, mesh_name)
 
 
 def _size(one: Family) -> int:
     return len(one.weights) * prod(one.members[0].shape)
 
 
-def _ways(
-    module: Module, whole: Sequence[Family], axis: str, mesh_name: str, sizes: Mapping[str, int]
-) -> list[tuple[Family, Dims]]:
-    """The weights that get an axis, and how: of each the dimension whose axis most others take up."""
+def _groups(
+    module: Module, whole: Sequence[Family], axis: str, mesh_name: str, sizes: Mapping[str, int], is_wide: bool
+) -> Iterator[list[tuple[Family, Dims]]]:
+    """The weights that get an axis, and how: each with those that take it up.
+
+    Of each it is the dimension whose axis fewest others take up, but some, such as the next product of a layer; or most
+    others, if `is_wide`, through what all layers add to.
+    """
     found: _Ways = {}
     tries = 0
+    choose = max if is_wide else min
     for place, family in enumerate(whole):
         if place in found:
             continue
-        best: _Ways = {}
+        tried: list[_Ways] = []
         for way in split_further(family.members[0].shape, family.own, axis, sizes)[::-1]:
             if tries < _MOST_TRIES:
                 tries += 1
-                ways = _taken_up(module, whole, {**found, place: way}, axis, mesh_name)
-                best = max(best, ways, key=lambda one: sum(whole[at].bytes for at in one))
-        found |= best
-    return [(whole[place], dims) for place, dims in found.items()]
+                tried.append(_taken_up(module, whole, {**found, place: way}, axis, mesh_name))
+        linked = [ways for ways in tried if len(ways) > len(found) + 1] or tried
+        if linked:
+            ways = choose(linked, key=lambda ways: sum(whole[at].bytes for at in ways))
+            yield [(whole[place], dims) for place, dims in ways.items() if place not in found]
+            found = ways
 
 
 def _taken_up(module: Module, whole: Sequence[Family], given: _Ways, axis: str, mesh_name: str) -> _Ways:
@@ -110,6 +123,5 @@ def _cure(module: Module, ways: Sequence[tuple[Family, Dims]], axis: str, mesh_n
         f"annotate {text}",
         partial(annotated, pairs=pairs),
         partial(annotation_patch, module, pairs),
-        "linked",
         inputs=frozenset(one.index for one, _ in pairs),
     )
