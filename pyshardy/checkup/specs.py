@@ -174,7 +174,7 @@ def _has_layout(tree: ast.Module) -> bool:
 
 
 def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) -> str:
-    """A diff with one more entry of a `LayoutMap` of keras; empty if a file has none, or the changes need several.
+    """A diff with more entries of a `LayoutMap` of keras; empty if a file has none.
 
     Keras shards the optimizer state of a variable as the variable.
     """
@@ -191,14 +191,13 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
     ]
     paths = [(found[1], one.new) for one in changes if (found := _VARIABLE.search(one.name))]
     keys = {(general(path).replace("*", ".*"), new) for path, new in paths}
-    if not entries or len(keys) != 1:
+    if not entries or not keys or len(dict(keys)) < len(keys):
         return ""
-    ((key, new),) = keys
     last, name = max(entries, key=lambda pair: pair[0].lineno)
-    axes = tuple(_entries(new))
     lines, end = read_lines(file), last.end_lineno or last.lineno
     indent = lines[last.lineno - 1][: last.col_offset]
-    return file_diff(file, lines, [*lines[:end], f"{indent}{name}[{key!r}] = {axes!r}\n", *lines[end:]])
+    more = [f"{indent}{name}[{key!r}] = {tuple(_entries(new))!r}\n" for key, new in sorted(keys)]
+    return file_diff(file, lines, [*lines[:end], *more, *lines[end:]])
 
 
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
