@@ -18,7 +18,7 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
 from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
-from pyshardy.results.hints.constraints import left_out_constraints, wider_constraints
+from pyshardy.results.hints.constraints import left_out_constraints, other_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
@@ -66,6 +66,18 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         why = "a dimension that a constraint does not name is whole on every device"
         make_patch = partial(_spec_patch, edit.place, was, wider)
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
+
+
+def other_cures(propagated: Propagation) -> Iterator[Cure]:
+    """Constraints with the axes of two dimensions exchanged, or without one that what follows takes away again.
+
+    Args:
+        propagated: The program, propagated by pyshardy.
+    """
+    for edit, was, other in other_constraints(propagated):
+        what = f"{edit.what} splits the value otherwise than what is around it"
+        make_patch = partial(_spec_patch, edit.place, was, other)
+        yield Cure(FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
 def micro_batch_cures(part: Partition) -> Iterator[Cure]:

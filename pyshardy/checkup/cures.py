@@ -44,6 +44,9 @@ class Cure:
         make_patch: The change as a diff of the user's source; empty if it cannot be written as one.
         subject: What it changes; by default its text.
         is_exact: Whether the program computes the same with it.
+        inputs: The numbers of the inputs whose annotations it changes.
+        is_design: Whether it is another way to share the work rather than a mended fault: nothing in the program asks
+            for it.
     """
 
     kind: FindingKind
@@ -55,6 +58,8 @@ class Cure:
     make_patch: Callable[[], str] = _no_patch
     subject: Hashable = None
     is_exact: bool = True
+    inputs: frozenset[int] = frozenset()
+    is_design: bool = False
 
     @property
     def key(self) -> Hashable:

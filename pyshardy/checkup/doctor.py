@@ -14,9 +14,12 @@ from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, wider_cures
+from pyshardy.checkup.batches import batch_cures
+from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
-from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures, whole_cures
+from pyshardy.checkup.linked import linked_cures
+from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
+from pyshardy.checkup.rules import rule_cures
 from pyshardy.checkup.signs import signs
 from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
@@ -44,15 +47,13 @@ _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
 _UNSURE = 0.03
 """The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
-_FREE = (FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
+_FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
 """What mends memory that is held for nothing."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
-_NEAR_LAYOUT = 0.5
-"""The same if the best is another layout: a fault comes before a better design."""
 _ORDER = (
-    FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION,
-    FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
+    FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 
@@ -176,9 +177,8 @@ class _Checkup:
         """The findings."""
         first = self.found
         findings = self._findings()
-        if len(findings) < MOST_FINDINGS:
-            untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
-            findings += [one for _, one in untried][: MOST_FINDINGS - len(findings)]
+        untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
+        findings = _merged(findings, untried, self.limit)[:MOST_FINDINGS]
         estimate = first.estimate
         return Diagnosis(
             tuple(findings), _figures(first), self.limit, estimate.devices, estimate.hardware, self.pricer.tries,
@@ -201,7 +201,11 @@ class _Checkup:
             if found is None:  # so far a few of its layers were priced
                 paying = self._reordered(paying, best, now)
                 continue
-            others = [one.cure for one in paying if one.cure.key != best.cure.key]
+            others = [
+                one.cure
+                for one in paying
+                if one.cure.key != best.cure.key and one.cure.inputs.isdisjoint(best.cure.inputs)
+            ]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
                 cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
@@ -241,16 +245,21 @@ class _Checkup:
         own = self.found.partition
         if own.answer is not None:
             own = partition(propagate(own.before, compiler="none"))
+        wider = list(wider_cures(own.propagated))
+        dropping = {cure.place[:2] for cure in wider if cure.place is not None}
         turns = zip_longest(
+            rule_cures(own.before, self.mesh_name, self.mesh, dropping),
+            linked_cures(own.before, self.mesh_name, self.mesh),
             donation_cures(own.before),
             self._output_cures(),
             micro_batch_cures(own),
-            wider_cures(own.propagated),
+            iter(wider),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
+            other_cures(own.propagated),
             kernel_cures(own, self.mesh_name, self.mesh),
             conflict_cures(own, self.mesh_name, self.mesh),
-            whole_cures(own.before, self.mesh_name, self.mesh),
+            batch_cures(own.before, self.mesh_name, self.mesh),
             state_cures(own.before, self.mesh_name, self.mesh),
         )
         return (cure for turn in turns for cure in turn if cure is not None)
@@ -290,10 +299,15 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
 
 
 def _best(paying: Sequence[_Tried]) -> _Tried:
-    """Of the cures that save about as much as the best, the one that mends a cause, and that is a patch."""
-    best = paying[0]
-    share = _NEAR_LAYOUT if best.cure.kind is FindingKind.LAYOUT else _NEAR
-    near = [one for one in paying if one.worth >= (_NEAR if one.cure.kind is best.cure.kind else share) * best.worth]
+    """The cure that saves most; of those that save about as much, the one that mends a cause, and that is a patch.
+
+    What mends a fault comes before another design, unless that saves about as much and the cure of the fault computes
+    something else.
+    """
+    faults = [one for one in paying if not one.cure.is_design]
+    best = (faults or paying)[0]
+    beside = faults if faults and best.cure.is_exact else paying
+    near = [one for one in beside if one.worth >= _NEAR * best.worth]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 
@@ -303,6 +317,18 @@ def _rank(cure: Cure) -> tuple[bool, bool, int]:
     Behind others is a spec whose place the user has to find, and what computes something else.
     """
     return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
+
+
+def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], limit: float) -> list[Finding]:
+    """Findings that are tried, in their order, and others by the share that they cost, each before what saves less."""
+    found: list[Finding] = []
+    rest = list(untried)
+    for one in tried:
+        saved = gain(one.before, one.after, limit) if one.after is not None else 0.0
+        while rest and rest[0][0] > saved:
+            found.append(rest.pop(0)[1])
+        found.append(one)
+    return [*found, *(one for _, one in rest)]
 
 
 def _joined(*parts: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from math import prod
 from typing import NamedTuple
@@ -16,9 +16,13 @@ from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function
 from pyshardy.ir.module import Module
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.searching.autopartition.ties import ties_of
+from pyshardy.searching.autopartition.ties import head_of, ties_of
 
 _KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
+_MOST_NAMES = 3
+"""The names that are told of several."""
+_LEAST_LEAVES = 5
+"""An argument with so many arrays that a step does not return is a tree of weights rather than a batch."""
 _HEADS = 2
 """The most keys of a weight's name that its optimizer state does not share, as in `state.params['w']`."""
 
@@ -85,6 +89,72 @@ def families(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
         weights = [one for one in members if general(one.name) == name]
         members = [*weights, *(one for one in members if one not in weights)]
         yield Family(common(one.name for one in weights), tuple(members), dims, held)
+
+
+def others(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
+    """The inputs that a step does not return anew, those of all layers as one.
+
+    Args:
+        module: The program.
+        sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
+    """
+    inputs = input_tensors(module.root)
+    ties = ties_in(module, inputs, output_tensors(module.root))
+    alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
+    for place, one in enumerate(inputs):
+        if place not in ties and one.shape and one.sharding is not None and all(axis in sizes for axis in axes_of(one)):
+            alike.setdefault((general(one.name), one.sharding), []).append(one)
+    for (_, sharding), members in alike.items():
+        held = sum(known_bytes(one.shape, one.element) / _shards(dims_of(sharding), sizes) for one in members)
+        yield Family(common(one.name for one in members), tuple(members), dims_of(sharding), held)
+
+
+def frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
+    """The weights that a step does not return, as of a model that is served or only adapted.
+
+    Args:
+        module: The program.
+        sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
+    """
+    found = list(others(module, sizes))
+    heads = [head_of(one.name) for family in found for one in family.members]
+    return (one for one in found if heads.count(head_of(one.members[0].name)) >= _LEAST_LEAVES)
+
+
+def siblings(one: Family, known: Sequence[Family]) -> list[Family]:
+    """A weight and those that are annotated as it is: the other weights of its layer of this shape, or of this name.
+
+    A mistake in a rule or in a line is one of all of them, as of `q`, `k` and `v`, or of the `head` of two models.
+
+    Args:
+        one: A weight.
+        known: All weights.
+    """
+    shape, keys = one.members[0].shape, _KEYS.findall(general(one.name))
+    return [
+        other
+        for other in known
+        if len(other.members[0].shape) == len(shape)
+        and other.own == one.own
+        and (other.members[0].shape == shape or _KEYS.findall(general(other.name))[-1:] == keys[-1:])
+    ]
+
+
+def shown(names: Iterable[str]) -> str:
+    """Names of inputs in words, with a star for the numbers of layers; of many the first ones.
+
+    >>> shown(["w[0]['q']", "w[1]['q']", "w[0]['k']", "w[1]['k']"])
+    "`w[*]['q']` and `w[*]['k']`"
+    >>> shown(["q", "k", "v", "o", "up"])
+    '`q`, `k`, `v` and 2 more'
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(general(name), []).append(name)
+    texts = [f"`{common(group)}`" for group in alike.values()]
+    if len(texts) > _MOST_NAMES:
+        texts = [*texts[:_MOST_NAMES], f"{len(texts) - _MOST_NAMES} more"]
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def dims_of(sharding: TensorSharding) -> Dims:

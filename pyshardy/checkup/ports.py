@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import prod
 
 from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, dims_of, families, split_further, ties_in
+from pyshardy.checkup.families import (
+    Family,
+    dims_of,
+    families,
+    frozen,
+    others,
+    shown,
+    siblings,
+    ties_in,
+)
+from pyshardy.checkup.helper_specs import helper_patch
+from pyshardy.checkup.partners import Partners
 from pyshardy.checkup.returned import returned_patch
 from pyshardy.checkup.source import jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
-from pyshardy.core.alike import common, general
+from pyshardy.checkup.table_specs import table_patch
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
+from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.source_values import is_differentiated
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
-from pyshardy.results.hints.edits import AnnotationEdit, edits_for, spec_text
+from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_sum, moved_edits, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.constraints import changes
+from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace, format_place
 
@@ -38,8 +50,6 @@ _DONOR = "jax.buffer_donor"
 _JIT = "jax.jit"
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
-_MOST_WHOLE, _MOST_WAYS = 3, 2
-"""The number of groups of inputs that are split along one axis more, and of the dimensions that are tried for each."""
 
 
 def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
@@ -52,15 +62,62 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     """
     module = part.before
     ports = {True: input_tensors(module.root), False: output_tensors(module.root)}
-    known = list(families(module, dict(mesh.axes)))
-    conflicts = [one for one in part.explained_collectives if any(cause.mismatch for cause in one.causes)]
-    for found in conflicts[:_MOST_CONFLICTS]:
-        named = list(edits_for(part.why, found, module))
+    sizes = dict(mesh.axes)
+    known = list(families(module, sizes))
+    weights = {one.index for family in [*known, *frozen(module, sizes)] for one in family.members}
+    known += list(others(module, sizes))
+    partners = Partners(module)
+    for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
+        is_sum = not any(cause.mismatch for cause in found.causes)
+        named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
+        named = [one for one in named if not is_sum or weights.issuperset(one.indices)]
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
-        for edit in dict.fromkeys([*named, *_moved(named, ports[True], mesh_name, mesh)]):
-            edit, state = _with_state(edit, ports[True], known)
+        edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
+        beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
+        for edit, state in dict.fromkeys(beside):
             yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+
+
+def _may_be_mended(part: Partition, found: ExplainedCollectives) -> bool:
+    """Whether other annotations may avoid a collective: it is no sum of a gradient."""
+    return any(cause.mismatch for cause in found.causes) or is_forward_sum(part.why, found)
+
+
+_Edit = tuple[AnnotationEdit, tuple[InterfaceTensor, ...]]
+"""Inputs with other annotations, and their optimizer state."""
+
+
+def _with_siblings(
+    edit: AnnotationEdit,
+    inputs: Sequence[InterfaceTensor],
+    known: Sequence[Family],
+    partners: Partners,
+    sizes: Mapping[str, int],
+) -> Iterator[_Edit]:
+    """An edit of a weight with its optimizer state, and the same of weights that are annotated as it is.
+
+    These are those that are multiplied with the same value, then all of its shape or name.
+    """
+    own, state = _with_state(edit, inputs, known)
+    given = next((one for one in inputs if own.is_input and one.index in own.indices), None)
+    family = next((one for one in known if given in one.weights), None)
+    if (
+        given is not None
+        and family is not None
+        and (state or set(own.indices) == {one.index for one in family.weights})
+    ):
+        dims = dims_of(own.sharding)
+        alike = [one for one in siblings(family, known) if are_equal_shards(one.members[0].shape, dims, sizes)]
+        own_partners = partners.of(given.index)
+        beside = [one for one in alike if any(own_partners & partners.of(weight.index) for weight in one.weights)]
+        for group in (beside, alike):
+            weights = [one for other in group for one in other.weights]
+            rest = [one for other in group for one in other.members if one.sharding == given.sharding]
+            indices = tuple(sorted(one.index for one in weights))
+            if len(group) > 1:
+                yield AnnotationEdit(True, indices, own.sharding), tuple(one for one in rest if one not in weights)
+    yield own, tuple(state)
 
 
 def _with_state(
@@ -82,40 +139,14 @@ def _with_state(
     return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
-def whole_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
-    """The largest inputs that are whole along a mesh axis, split along it.
-
-    What a step returns anew, such as weights, may be whole by design: every device then keeps all of it.
+def are(members: Sequence[InterfaceTensor]) -> str:
+    """Inputs with the verb.
 
     Args:
-        module: The program.
-        mesh_name: The name of its mesh.
-        mesh: Its mesh.
+        members: The inputs.
     """
-    inputs = input_tensors(module.root)
-    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
-    alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
-    for one in [one for one in inputs if one.index not in state]:
-        given = one.sharding
-        if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
-            alike.setdefault((general(one.name), given), []).append(one)
-    largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
-    for (_, given), members in largest[:_MOST_WHOLE]:
-        name = common(one.name for one in members)
-        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
-        for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
-            for way in split_further(members[0].shape, dims, axis, dict(mesh.axes))[:_MOST_WAYS]:
-                edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
-                what = f'`{name}` is {spec_text(members[0])}, so every device along "{axis}" holds and reads all of it'
-                yield replace(annotation_cure(module, edit, inputs, "", None), kind=FindingKind.LAYOUT, what=what)
-
-
-def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
-    """The bytes that a device holds of some inputs."""
-    one = members[0]
-    sizes = dict(mesh.axes)
-    parts = prod(sizes[axis] for axes in dims_of(one.sharding) for axis in axes) if one.sharding is not None else 1
-    return len(members) * known_bytes(one.shape, one.element) / parts
+    names = shown(one.name for one in members)
+    return f"{names} {'is' if names.count('`') == 2 else 'are'}"
 
 
 def _moved(
@@ -152,24 +183,50 @@ def annotation_cure(
         state: Inputs that get the same sharding, the optimizer state of these.
     """
     changed = [one for one in tensors if one.index in edit.indices]
-    name, was = common(one.name for one in changed), changed[0]
+    names, was = shown(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
-    pairs = [(one, edit.sharding) for one in (*changed, *state)]
+    pairs = [(one, _of_rank(edit.sharding, len(one.shape))) for one in (*changed, *state)]
     replaced = _replacing(module, changed) if edit.is_input else {}
-    others = ["its optimizer state"] * bool(state) + ["the outputs that replace it"] * bool(replaced)
-    also = f", and {' and '.join(others)}" if others else ""
+    its = "its" if len(names.split("`")) == 3 else "their"
+    beside = [f"{its} optimizer state"] * bool(state) + [
+        f"the outputs that replace {'it' if its == 'its' else 'them'}"
+    ] * bool(replaced)
+    also = f", and {' and '.join(beside)}" if beside else ""
     return Cure(
         FindingKind.CONFLICT,
-        f"`{name}` is annotated as {spec_text(was)}, which makes devices communicate",
+        f"{are(changed)} annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
-        f"annotate `{name}` as {spec_text(new)}{also}",
+        f"annotate {names} as {spec_text(new)}{also}",
         partial(annotated, pairs=pairs)
         if edit.is_input
         else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
         partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
+        inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
+        is_design=edit.is_input and not _axes(edit.sharding) <= _axes(was.sharding) | _weight_axes(module),
     )
+
+
+def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
+    """A sharding with more whole dimensions at the end, or fewer."""
+    dims = [*sharding.dims, *[DimSharding(())] * rank][:rank]
+    return sharding if rank == sharding.rank else sharding.with_dims(dims)
+
+
+def _axes(sharding: TensorSharding | None) -> set[str]:
+    return set() if sharding is None else {axis for axes in dims_of(sharding) for axis in axes}
+
+
+def _weight_axes(module: Module) -> set[str]:
+    """The axes that split something that a step returns anew; all axes where nothing is trained.
+
+    In training, an axis that splits no weight is one of the batch alone, by design.
+    """
+    inputs = input_tensors(module.root)
+    trained = [inputs[place] for place in ties_in(module, inputs, output_tensors(module.root))]
+    kept = trained if is_differentiated(module.root) else inputs
+    return {axis for one in kept for axis in _axes(one.sharding)}
 
 
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
@@ -191,31 +248,38 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
             for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
                 given: TensorSharding = user.attrs["sharding"]
                 if one.sharding is not None and dims_of(given) == dims_of(one.sharding):
-                    user.set_attr("sharding", sharding.closed())
+                    user.set_attr("sharding", sharding)
     return found
 
 
 def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
-    """By the number of an input the output that replaces it in the next step, if the user annotates that."""
+    """By the number of an input the output that replaces it in the next step, if it is annotated as the input is."""
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
     ties = ties_in(module, inputs, outputs)
     numbers = {one.index for one in changed}
     found = {
         one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
     }
-    return {number: one for number, one in found.items() if one.sharding is not None}
+    given = {one.index: one.sharding for one in changed}
+    return {number: one for number, one in found.items() if one.sharding is not None and _is_same(one, given[number])}
+
+
+def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
+    return sharding is not None and one.sharding is not None and dims_of(one.sharding) == dims_of(sharding)
 
 
 def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    others = {without_end(dims_of(one)) for one in kept}
+    kept_specs = {without_end(dims_of(one)) for one in kept}
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
-    changes = [SpecChange(name, old, new, without_end(old) not in others) for name, old, new in specs]
-    return spec_patch(user_files(module.root), changes)
+    edits = [SpecChange(name, old, new, without_end(old) not in kept_specs) for name, old, new in specs]
+    files = user_files(module.root)
+    inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
+    return spec_patch(files, edits) or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
 
 
 def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:

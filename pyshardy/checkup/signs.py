@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from pyshardy.checkup.cures import LEAST_GAIN
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
+from pyshardy.ir.locations import source_frames
+from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op, walk
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.symbols import SymbolTable
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.results.cost import Cost
-from pyshardy.source.places import format_place
+from pyshardy.results.hints.code import Code
+from pyshardy.source.places import SourcePlace, format_place
 from pyshardy.source.values import value_text
 
+_MANUAL = "sdy.manual_computation"
 _CALLS = ("stablehlo.custom_call",)
 _NAMED = 3
 """The number of categories of memory in a sentence."""
 
 
 def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
-    """The share of a step that each costs, and the finding.
+    """The share of a step that each costs, and the finding; infinite for a program that does not fit.
 
     Args:
         found: The estimate of the whole program.
@@ -28,11 +36,12 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
         mesh: Its mesh.
     """
     yield from _kernels(found, now)
+    yield from _shard_maps(found, now, mesh)
     for one in uneven_values(found.partition.propagated, mesh):
         if one.bytes >= LEAST_GAIN * now.bytes:
             yield one.bytes / now.bytes, _uneven(one, now)
     if not found.fits:
-        yield _too_large(found, now)
+        yield inf, _too_large(found, now)
 
 
 def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
@@ -50,6 +59,46 @@ def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
         yield share, Finding(FindingKind.KERNEL, what, why, row.source, cure, now, None)
 
 
+def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
+    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same."""
+    rows = {row.source[:2]: row.kernel_seconds for row in found.by("line") if row.source}
+    bodies: dict[tuple[SourcePlace, str], set[tuple[str, int]]] = {}
+    module = found.partition.before
+    for op in ops_named(module.root, (_MANUAL,)):
+        given = [*op.attrs["in_shardings"], *op.attrs["out_shardings"]]
+        used = {axis.name for one in given for axes in one.dim_axes for axis in axes}
+        place = next((one for one in Code.of(op, module.name).path), None)
+        for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
+            lines = {one[:2] for inner in _body(module, op) for one in source_frames(inner.location, module.name)[:1]}
+            if place is not None:
+                bodies.setdefault((place, axis), set()).update(lines)
+    for (place, axis), lines in bodies.items():
+        seconds = sum(rows.get(line, 0.0) for line in lines) * (1 - 1 / dict(mesh.axes)[axis])
+        share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
+        if share < LEAST_GAIN:
+            continue
+        what = (
+            f'the specs of jax.shard_map at {format_place(place)} leave out "{axis}", so its devices compute the same: '
+            f"{format_duration(seconds)} of a step"
+        )
+        why = "what a spec does not name is gathered whole before the function runs"
+        cure = f'name "{axis}" in in_specs and out_specs on a dimension whose parts are computed alone, such as heads'
+        yield share, Finding(FindingKind.KERNEL, what, why, place, cure, now, None)
+
+
+def _body(module: Module, op: Op) -> Iterator[Op]:
+    """The ops in an op and in the functions that they call."""
+    table, todo = SymbolTable(module.root), [op]
+    seen: set[str] = set()
+    while todo:
+        for inner in walk(todo.pop()):
+            yield inner
+            name = inner.attrs.get("callee")
+            if name is not None and name not in seen:
+                seen.add(name)
+                todo.append(table[name])
+
+
 def _uneven(one: Uneven, now: Figures) -> Finding:
     value = one.one.value
     place = value.span.file, value.span.line, value.span.column
@@ -63,15 +112,16 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
     return Finding(FindingKind.UNEVEN, what, one.why, place, cure, now, None)
 
 
-def _too_large(found: Cost, now: Figures) -> tuple[float, Finding]:
+def _too_large(found: Cost, now: Figures) -> Finding:
     memory, limit = found.estimate.memory, found.estimate.memory_limit_bytes
     parts = sorted(memory.categories, key=lambda pair: -pair[1])[:_NAMED]
     held = ", ".join(f"{name} {format_bytes(size)}" for name, size in parts if size)
-    what = f"the program does not fit: {format_bytes(memory.bytes)} of {format_bytes(round(limit))} per device"
+    needs = f"it needs {format_bytes(memory.bytes)} of {format_bytes(round(limit))} per device"
+    what = f"the program does not fit, and no other cure mends that: with all of them {needs}"
     largest = parts[0][0] if parts else ""
     cure = (
         "jax.checkpoint around a layer, which computes activations again instead of keeping them; or micro-batches"
         if largest == "activations"
         else "a mesh with more devices along the axes that split these, or another axis for them: pyshardy search"
     )
-    return now.bytes / limit - 1, Finding(FindingKind.MEMORY, what, f"at the peak: {held}", None, cure, now, None)
+    return Finding(FindingKind.MEMORY, what, f"at the peak: {held}", None, cure, now, None)

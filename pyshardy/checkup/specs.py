@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced_all
@@ -17,9 +18,12 @@ from pyshardy.source.assignments import read_lines
 from pyshardy.source.syntax import helpers_of, name_of, syntax_tree
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
+_SHARDING = "NamedSharding"
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
 _HANDED = "with_partitioning"
+_MOST_DEEP = 2
+"""The functions that axes are handed on through, from one to the next."""
 _KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
 """Arguments and entries in which flax takes the axes as a tuple."""
 _WORD = re.compile(r"\w+")
@@ -32,22 +36,46 @@ _ENDINGS = ("_init", "_metadata")
 """What flax adds to the name of an array for the argument that says how it is made."""
 
 
-class _Written(NamedTuple):
+class _Constant(NamedTuple):
+    """A variable that is a spec, or a sharding of a mesh.
+
+    Attributes:
+        axes: Its axes.
+        spec: How the file calls `PartitionSpec`.
+        sharding: How it calls `NamedSharding`, for a sharding.
+        mesh: The mesh as code; empty for a spec.
+    """
+
+    axes: Dims
+    spec: str
+    sharding: str
+    mesh: str
+
+    def text(self, axes: Dims) -> str:
+        """The same with other axes, as code."""
+        spec = format_spec(axes, self.spec)
+        return f"{self.sharding}({self.mesh}, {spec})" if self.mesh else spec
+
+
+class Written(NamedTuple):
     """A spec in a source.
 
     Attributes:
-        node: The call of `PartitionSpec` or of a function that hands its further arguments to it, or the tuple.
+        node: The call of `PartitionSpec` or of a function that hands its further arguments to it, the tuple, or the
+            variable that is a spec.
         axes: Its axes.
         names: The keys, arguments and variables that it is for, the outermost first.
         patterns: The keys of a table of regular expressions that it is for.
         fixed: The number of arguments before the axes.
+        constants: The variables of the file that are specs, of which another one may have the new axes.
     """
 
-    node: ast.Call | ast.Tuple
+    node: ast.Call | ast.Tuple | ast.Name
     axes: Dims
     names: tuple[str, ...]
     patterns: tuple[str, ...]
     fixed: int = 0
+    constants: Mapping[str, _Constant] = {}
 
     @property
     def range(self) -> tuple[int, int, int]:
@@ -57,6 +85,14 @@ class _Written(NamedTuple):
     def text(self, new: Dims) -> str:
         """The spec with other axes, as code."""
         node = self.node
+        if isinstance(node, ast.Name):
+            own = self.constants[node.id]
+            alike = (
+                name
+                for name, one in self.constants.items()
+                if without_end(one.axes) == without_end(new) and one.mesh == own.mesh
+            )
+            return next(alike, own.text(new))
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             before = [ast.unparse(one) for one in node.args[: self.fixed]]
@@ -69,7 +105,8 @@ class _Written(NamedTuple):
 
     def fits(self, name: str) -> int:
         """How many parts of an input's name it is written for; 0 if not for the last one."""
-        parts = [part for part in _WORD.findall(name) if part not in _HOLDERS and not part.isdigit()]
+        parts = [part for part in _WORD.findall(name) if not part.isdigit()]
+        parts = parts[:-1] if len(parts) > 1 and parts[-1] in _HOLDERS else parts
         if any(_found(pattern, name) for pattern in self.patterns):
             return len(parts)
         own = {one.removesuffix(ending) for one in self.names for ending in ("", *_ENDINGS)}
@@ -109,7 +146,7 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     """
     for file in files:
         tree = syntax_tree(file)
-        written = [] if tree is None else list(_specs(tree, (), (), _helpers(tree)))
+        written = [] if tree is None else written_specs(tree)
         variables = [one for one in changes if _VARIABLE.search(one.name)] if tree and _has_layout(tree) else []
         found = [_place_of(change, written) for change in variables or changes]
         if tree is not None and not any(found) and (text := _layout_patch(file, tree, changes)):
@@ -127,12 +164,17 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     return ""
 
 
+def written_specs(tree: ast.Module) -> list[Written]:
+    """The specs that a file writes out, each with what it is for."""
+    return list(_specs(tree, (), (), _helpers(tree)))
+
+
 def _has_layout(tree: ast.Module) -> bool:
     return any(isinstance(one, ast.Call) and name_of(one.func) == _LAYOUT_MAP for one in ast.walk(tree))
 
 
 def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) -> str:
-    """A diff with one more entry of a `LayoutMap` of keras; empty if a file has none, or the changes need several.
+    """A diff with more entries of a `LayoutMap` of keras; empty if a file has none.
 
     Keras shards the optimizer state of a variable as the variable.
     """
@@ -149,22 +191,20 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
     ]
     paths = [(found[1], one.new) for one in changes if (found := _VARIABLE.search(one.name))]
     keys = {(general(path).replace("*", ".*"), new) for path, new in paths}
-    if not entries or len(keys) != 1:
+    if not entries or not keys or len(dict(keys)) < len(keys):
         return ""
-    ((key, new),) = keys
     last, name = max(entries, key=lambda pair: pair[0].lineno)
-    axes = tuple(_entries(new))
     lines, end = read_lines(file), last.end_lineno or last.lineno
     indent = lines[last.lineno - 1][: last.col_offset]
-    return file_diff(file, lines, [*lines[:end], f"{indent}{name}[{key!r}] = {axes!r}\n", *lines[end:]])
+    more = [f"{indent}{name}[{key!r}] = {tuple(_entries(new))!r}\n" for key, new in sorted(keys)]
+    return file_diff(file, lines, [*lines[:end], *more, *lines[end:]])
 
 
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    written = [
-        one for one in _specs(tree, (), (), _NO_HELPERS) if (one.node.lineno, one.node.end_lineno) == (line, line)
-    ]
+    known = _Helpers({}, {}, dict(_constants(tree)))
+    written = [one for one in _specs(tree, (), (), known) if (one.node.lineno, one.node.end_lineno) == (line, line)]
     found = [(one.range[1:], one.text(new)) for one in written if without_end(one.axes) == wanted]
     found += [(columns, _arguments(new)) for columns, axes in _helped(tree, line) if without_end(axes) == wanted]
     if len(found) != 1:
@@ -187,9 +227,9 @@ def _helped(tree: ast.Module, line: int) -> Iterator[tuple[tuple[int, int], Dims
             yield (first, node.args[-1].end_col_offset or 0), axes
 
 
-def _unpacks(helper: ast.FunctionDef, name: str) -> bool:
-    """Whether a function makes a spec of its further arguments, `P(*spec)`."""
-    calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in _SPECS)
+def _unpacks(helper: ast.FunctionDef | ast.Lambda, name: str, makers: Collection[str] = _SPECS) -> bool:
+    """Whether a function makes a spec of its further arguments, `P(*spec)`, or hands them to one that does."""
+    calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in makers)
     return any(
         isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name
         for call in calls
@@ -202,7 +242,7 @@ def _arguments(axes: Dims) -> str:
     return format_spec(axes)[len("P(") : -1]
 
 
-def _place_of(change: SpecChange, written: Sequence[_Written]) -> list[_Written]:
+def _place_of(change: SpecChange, written: Sequence[Written]) -> list[Written]:
     """Where a source writes the spec of an input; several places if it is not sure."""
     wanted = without_end(change.old)
     found = [one for one in written if without_end(one.axes) == wanted]
@@ -222,53 +262,91 @@ class _Helpers(NamedTuple):
     """The functions of a file that are given axes.
 
     Attributes:
-        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before.
+        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before, and
+            what it is the axes of.
         takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
+        constants: The variables that are specs, with their axes.
     """
 
-    makers: Mapping[str, int]
+    makers: Mapping[str, tuple[int, str]]
     takers: Mapping[str, tuple[int, str]]
-
-
-_NO_HELPERS = _Helpers({}, {})
+    constants: Mapping[str, _Constant]
 
 
 def _helpers(tree: ast.Module) -> _Helpers:
     constraining = {one.name for one in helpers_of(tree)}
-    makers, takers = {}, {}
-    for one in ast.walk(tree):
-        if isinstance(one, ast.FunctionDef) and one.name not in constraining:
-            given = [arg.arg for arg in (*one.args.posonlyargs, *one.args.args)]
-            if one.args.vararg and _unpacks(one, one.args.vararg.arg):
-                makers[one.name] = len(given)
-            for name, of in _handed_to_flax(one):
-                if name in given:
-                    takers[one.name] = given.index(name), of
-    return _Helpers(makers, takers)
+    functions: list[tuple[str, ast.FunctionDef | ast.Lambda]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name not in constraining:
+            functions.append((node.name, node))
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            functions.append((name_of(node.targets[0]), node.value))
+    makers: dict[str, tuple[int, str]] = {}
+    takers: dict[str, tuple[int, str]] = {}
+    for name, one in [*functions] * _MOST_DEEP:
+        rest = one.args.vararg.arg if one.args.vararg else ""
+        handed = dict(_handed_to_flax(one))
+        if rest and (rest in handed or _unpacks(one, rest, _SPECS | makers.keys())):
+            makers[name] = len(_names_of(one)), handed.get(rest, "")
+        given = _names_of(one)
+        for axes in [axes for axes in handed if axes in given]:
+            takers[name] = given.index(axes), handed[axes]
+    return _Helpers(makers, takers, dict(_constants(tree)))
 
 
-def _handed_to_flax(function: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
+    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
+    """The variables of a file that are specs, as `ROWS = P("model", None)`, each assigned once."""
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    pairs = [(node.targets[0], node.value) for node in assigned]
+    for target, value in [*pairs]:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs += zip(target.elts, value.elts)
+    count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
+    for target, value in pairs:
+        if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):
+            is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
+            spec = value.args[1] if is_sharding else value
+            axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
+            if axes is not None and isinstance(spec, ast.Call):
+                mesh = ast.unparse(value.args[0]) if is_sharding else ""
+                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh)
+
+
+def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:
     """The variables that a function hands to flax as axes, each with the argument that gets the initializer, if any."""
-    of = {id(node.value): node.arg or "" for node in ast.walk(function) if isinstance(node, ast.keyword)}
+    words = [node for node in ast.walk(function) if isinstance(node, ast.keyword)]
+    of = {id(node.value): node.arg or "" for node in words}
+    variables = {node.value.id: node.arg or "" for node in words if isinstance(node.value, ast.Name)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and name_of(node.targets[0]) in variables:
+            of[id(node.value)] = variables[name_of(node.targets[0])]
     for call in ast.walk(function):
         if isinstance(call, ast.Call) and name_of(call.func) in _PARTITIONING:
             yield from ((one.id, of.get(id(call), "")) for one in call.args[1:2] if isinstance(one, ast.Name))
 
 
-def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: _Helpers) -> Iterator[_Written]:
+def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: _Helpers) -> Iterator[Written]:
     """The specs under a part of a source, each with what it is for."""
-    fixed = helpers.makers.get(name_of(node.func), -1) if isinstance(node, ast.Call) else -1
+    fixed, of = helpers.makers.get(name_of(node.func), (-1, "")) if isinstance(node, ast.Call) else (-1, "")
     if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
         axes = _axes(node.args[fixed:])
         if axes is not None:
-            yield _Written(node, axes, names, patterns, fixed)
+            named = [str(one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)]
+            yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
             return
+    if isinstance(node, ast.Name) and node.id in helpers.constants and names:
+        yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
+        return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
     is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
     if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
         axes = _axes(node.args if isinstance(node, ast.Call) else node.elts)
         if axes is not None:
-            yield _Written(node, axes, names, patterns)
+            yield Written(node, axes, names, patterns)
         return
     for child, more, keys in _children(node, helpers):
         yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
@@ -286,9 +364,13 @@ def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple
     elif isinstance(node, ast.Assign):
         yield node.value, tuple(filter(None, map(name_of, node.targets))), ()
     elif isinstance(node, ast.Call):
+        if not isinstance(node.func, ast.Name):  # dense(...)(x).reshape(...)
+            yield node.func, (), ()
         named = [one.value for one in node.keywords if one.arg == "name"]
         own = tuple(str(one.value) for one in named if isinstance(one, ast.Constant))
         taken, of = helpers.takers.get(name_of(node.func), (-1, ""))
+        if taken >= 0:
+            own += tuple(one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
         for place, argument in enumerate(node.args):
             yield argument, (*own, name_of(node.func), *((of, _HANDED) if place == taken else ())), ()
         for word in node.keywords:

@@ -75,4 +75,5 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
         partial(annotated, pairs=pairs),
         partial(annotation_patch, module, pairs),
         "optimizer state",
+        inputs=frozenset(one.index for one, _ in pairs),
     )

@@ -167,6 +167,7 @@ def _cure(
         partial(with_plan_constraints, constraints=(constraint,), mesh=mesh),
         partial(_diff, constraint),
         value.span,
+        is_design=kind is FindingKind.LAYOUT,
     )
 
 

@@ -29,6 +29,7 @@ _MOST_SUMS: Final = 4
 """The most nested sums whose operands are searched."""
 _BACKWARDS: Final = "transpose("
 _VMAP: Final = "vmap("
+_MANUAL: Final = "sdy.manual_computation"
 _STORES: Final = "dynamic_update_index_in_dim"
 """The function that a scan calls to keep a value of every round."""
 
@@ -97,7 +98,8 @@ def source_values(root: Op) -> list[SourceValue]:
     """The values for which the source can have a constraint, in program order.
 
     A value is left out if its gradients are uncertain, if the program constrains it already, if the expression
-    computes values of several types, or under `jax.vmap`, whose code sees a value without the dimension of the batch.
+    computes values of several types, under `jax.vmap`, whose code sees a value without the dimension of the batch, or
+    inside `jax.shard_map`, whose code sees a shard.
 
     Args:
         root: The module as `load` reads it; only locations with ranges of columns name expressions.
@@ -177,7 +179,7 @@ class _Finder:
             if not shape or len(types) != 1 or not forward[0].type.is_static or _is_constrained(forward[0]):
                 continue
             first = self._place(_maker(forward[0]))
-            if first.is_batched:
+            if first.is_batched or any(_maker(value).enclosing(_MANUAL) is not None for value in (*forward, *again)):
                 continue
             gradients = self._gradients(span, [*forward, *again])
             if len(gradients) != (len(forward) if first.is_differentiated and self.backward else 0):

@@ -27,6 +27,8 @@ class FindingKind(StrEnum):
 
     CONSTRAINT = "constraint"
     """A constraint of the program costs more than it saves."""
+    RULE = "rule"
+    """A logical axis rule gives a name of dimensions no axis, or one that costs more than another."""
     LOST_AXIS = "lost axis"
     """A value lost an axis on the way that others have."""
     LAYOUT = "layout"

@@ -14,7 +14,6 @@ from pyshardy.source.assignments import SourceAssignment, assignments, read_line
 from pyshardy.source.places import short_path
 from pyshardy.source.syntax import name_of
 
-_CONTEXTS = frozenset(("set_mesh", "use_mesh", "use_abstract_mesh"))
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 
@@ -109,13 +108,11 @@ def name_of_class(tree: ast.Module, what: str) -> str:
 
 
 def mesh_variable(tree: ast.Module) -> str:
-    """The variable of the file that holds the mesh; empty if there is none, or if the file sets the mesh in a context.
+    """The variable of the file that holds the mesh; empty if there is none.
 
-    Without a context, `with_sharding_constraint` does not take a `PartitionSpec` alone.
+    Outside a context, `with_sharding_constraint` does not take a `PartitionSpec` alone, and a context that the file
+    opens need not be around the step.
     """
-    names = {name_of(node) for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute))}
-    if names & _CONTEXTS:
-        return ""
     made = [
         node.targets[0].id
         for node in tree.body

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_HEAD = """\
+HEAD = """\
 import jax
 import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
@@ -30,7 +30,7 @@ def array(shape, spec, dtype=jnp.float32):
 
 """
 _TRAIN = (
-    _HEAD
+    HEAD
     + """\
 specs = {"embed": P("model", "data"), "w1": P("data", "model"), "w2": P("model", "data")}
 shapes = {"embed": (32000, 1024), "w1": (1024, 4096), "w2": (4096, 1024)}
@@ -57,7 +57,7 @@ arguments = params, array((64, 1024), P("data"), jnp.int32)
 """
 )
 _LAYERS = (
-    _HEAD
+    HEAD
     + """\
 def block(x, layer):
     h = jax.nn.relu(x @ layer["up"])
@@ -85,7 +85,7 @@ arguments = layers, array((8192, 2048), P("data"))
 """
 )
 _MICRO = (
-    _HEAD
+    HEAD
     + """\
 def loss(w, x):
     h = jnp.tanh(x @ w)
@@ -107,7 +107,7 @@ arguments = array((2048, 2048), P(), jnp.bfloat16), array((65536, 2048), P(("dat
 """
 )
 _SCALED = (
-    _HEAD
+    HEAD
     + """\
 def loss(w, x, scale):
     h = jnp.tanh(x @ w)
@@ -131,7 +131,7 @@ arguments = array((2048, 2048), P(), jnp.bfloat16), array((65536, 2048), rows, j
 """
 )
 _DECODE = (
-    _HEAD
+    HEAD
     + """\
 def attend(cache, q, k, v, at):
     keys = jax.lax.dynamic_update_slice(cache["keys"], k, (0, at, 0, 0))
@@ -150,7 +150,7 @@ arguments = cache, array((64, 16, 128), P("data", "model"), jnp.bfloat16), new, 
 """
 )
 _EXPERTS = (
-    _HEAD
+    HEAD
     + """\
 def experts(p, x):
     weight, chosen = jax.lax.top_k(jax.nn.softmax(x @ p["router"], axis=-1), 2)
@@ -183,7 +183,7 @@ arguments = p, array((16, 1024, 1024), P("data"))
 """
 )
 _STATE = (
-    _HEAD
+    HEAD
     + """\
 specs = {"up": P("data", "model"), "down": P("model", "data")}
 shapes = {"up": (4096, 16384), "down": (16384, 4096)}

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from checkup.programs import CASES
+from checkup.more_programs import MORE_CASES
+from checkup.programs import CASES as FIRST_CASES
 from search.patching import apply_patch, imported
 
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
 from pyshardy.checkup.signs import signs
+from pyshardy.costing.chips import find_hardware
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
+CASES = {**FIRST_CASES, **MORE_CASES}
 NAMES = sorted(CASES)
-SEEDED = {"axis lost at a lookup": 2}
+SEEDED = {"axis lost at a lookup": 2, "one constraint for several values": 1, "micro-batches that split the axis": 1}
 """Sound programs for which a better layout is known, with the most findings on them."""
 
 
@@ -172,3 +176,48 @@ def test_a_kernel_without_a_rule_is_a_finding() -> None:
     (one,) = pyshardy.doctor(text, hardware="h100").findings
     assert one.kind is FindingKind.KERNEL and "gets its operands whole" in one.what and "shard_map" in one.cure
     assert one.after is not None and one.after.seconds < one.before.seconds
+
+
+SHARDED = """\
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+def attend(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("bhqd,bhkd->bhqk", q, k))
+    return jnp.einsum("bhqk,bhkd->bhqd", weights, v)
+
+
+def step(x, w):
+    q = jnp.einsum("btd,dhk->bhtk", x, w)
+    return jax.shard_map(attend, mesh=mesh, in_specs=(SPEC,) * 3, out_specs=SPEC)(q, q, q)
+
+
+def array(shape, spec):
+    return jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(mesh, spec))
+
+
+step = jax.jit(step)
+arguments = array((16, 1024, 2048), P("data")), array((2048, 16, 128), P(None, "model"))
+"""
+
+
+def test_a_shard_map_that_leaves_an_axis_out_is_a_finding(folder: Path) -> None:
+    first, *_ = pyshardy.doctor(
+        load(SHARDED.replace("SPEC", 'P("data")'), folder / "mapped.py"), hardware="h100"
+    ).findings
+    assert first.kind is FindingKind.KERNEL and 'leave out "model"' in first.what and "mapped.py:15" in first.what
+    assert first.after is None and "on a dimension whose parts are computed alone" in first.cure
+    sound = pyshardy.doctor(load(SHARDED.replace("SPEC", 'P("data", "model")'), folder / "fine.py"), hardware="h100")
+    assert all(one.kind is not FindingKind.KERNEL for one in sound.findings)
+
+
+def test_what_does_not_fit_comes_before_cures_that_do_not_mend_it(folder: Path) -> None:
+    small = dataclasses.replace(find_hardware("h100"), memory_bytes=1e8)
+    source = CASES["nothing donated"].wrong
+    found = pyshardy.doctor(load(source, folder / "large.py"), hardware=small).findings
+    assert [one.kind.value for one in found][:2] == ["memory", "donation"]
+    assert "with all of them it needs" in found[0].what

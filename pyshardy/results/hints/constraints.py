@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import combinations
+from math import prod
 
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.sharding import DimSharding, TensorSharding
@@ -46,20 +48,57 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
     module = propagated.before
     for codes, place, op in _constraints(module):
         sharding: TensorSharding = op.attrs["sharding"]
-        dropped = _dropped(propagated, op, module.name)
-        used = {axis.name for axes in sharding.dim_axes for axis in axes}
-        mesh = mesh_of(sharding, propagated.meshes)
-        dims = list(sharding.dims)
-        for dim, axis in dropped:
-            size = (codes[0].shapes[0] or ())[dim]
-            if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
-                dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
-                used.add(axis)
-        if tuple(dims) != tuple(sharding.dims):
-            wider = TensorSharding(sharding.mesh, dims)
+        wider = _wider(propagated, op, module.name)
+        if wider is not None and len({code.shapes for code in codes}) == 1:
             what = f"the constraint {_spec(sharding)} at {format_place(place)}"
             text = f"constrain to {_spec(wider)} at {format_place(place)}"
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
+
+
+def other_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
+    """The program with one of its constraints each that has the axes of two dimensions exchanged, or one axis less.
+
+    Args:
+        propagated: The propagated program.
+
+    Yields:
+        The edit, the sharding of the constraint, and the other one; those of the largest values first.
+    """
+    found = [one for one in _constraints(propagated.before) if len({code.shapes for code in one[0]}) == 1]
+    for codes, place, op in sorted(found, key=lambda one: -prod(one[2].operands[0].type.shape or ())):
+        sharding: TensorSharding = op.attrs["sharding"]
+        shape, mesh = op.operands[0].type.shape or (), mesh_of(sharding, propagated.meshes)
+        for dims in _exchanged(sharding.dims):
+            other = TensorSharding(sharding.mesh, dims)
+            if all(divides(dim.axes, size, mesh) for dim, size in zip(dims, shape)):
+                what = f"the constraint {_spec(sharding)} at {format_place(place)}"
+                text = f"constrain to {_spec(other)} at {format_place(place)}"
+                yield CodeEdit(what, text, place, codes, partial(_constrain_to, other)), sharding, other
+
+
+def _exchanged(dims: Sequence[DimSharding]) -> Iterator[list[DimSharding]]:
+    """The axes of two dimensions exchanged, where both have some; then one dimension whole; then moved to another."""
+    pairs = list(combinations(range(len(dims)), 2))
+    for one, other in [pair for pair in pairs if dims[pair[0]].axes and dims[pair[1]].axes]:
+        yield [dims[other] if at == one else dims[one] if at == other else dim for at, dim in enumerate(dims)]
+    for place in [place for place, dim in enumerate(dims) if dim.axes]:
+        yield [DimSharding((), dim.is_open) if at == place else dim for at, dim in enumerate(dims)]
+    for one, other in [pair for pair in pairs if bool(dims[pair[0]].axes) != bool(dims[pair[1]].axes)]:
+        yield [dims[other] if at == one else dims[one] if at == other else dim for at, dim in enumerate(dims)]
+
+
+def _wider(propagated: Propagation, constraint: Op, name: str) -> TensorSharding | None:
+    """The sharding of a constraint with the axes that it drops; None if it drops none."""
+    sharding: TensorSharding = constraint.attrs["sharding"]
+    used = {axis.name for axes in sharding.dim_axes for axis in axes}
+    mesh = mesh_of(sharding, propagated.meshes)
+    dims = list(sharding.dims)
+    for dim, axis in _dropped(propagated, constraint, name):
+        size = (constraint.operands[0].type.shape or ())[dim]
+        if axis not in used and axis in dict(mesh.axes) and divides((*dims[dim].axes, AxisRef(axis)), size, mesh):
+            dims[dim] = DimSharding((*dims[dim].axes, AxisRef(axis)), dims[dim].is_open)
+            used.add(axis)
+    return TensorSharding(sharding.mesh, dims) if tuple(dims) != tuple(sharding.dims) else None
 
 
 def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[int, str]]:
@@ -86,6 +125,7 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
 
     A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
     comes from that call.
+    A line may constrain several values, as in a loop: these are one.
     """
     found: dict[Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
@@ -94,11 +134,14 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     for code in sorted(found, key=lambda code: -len(code.path)):
         alike = [one for one in whole if _lacks_calls(code, one)]
         whole.setdefault(alike[0] if len(alike) == 1 else code, []).append(code)
-    shared = Counter(code.path[:depth] for code in whole for depth in range(1, len(code.path) + 1))
+    lines: dict[tuple[SourcePlace, ...], list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
-        alone = (place for depth, place in enumerate(code.path, 1) if shared[code.path[:depth]] == 1)
+        lines.setdefault(code.path, []).append(code)
+    shared = Counter(path[:depth] for path in lines for depth in range(1, len(path) + 1))
+    for path, codes in lines.items():
+        alone = (place for depth, place in enumerate(path, 1) if shared[path[:depth]] == 1)
         own = (place for place in alone if not is_in_helper(place))
-        yield tuple(whole[code]), next(own, code.path[-1]), found[code]
+        yield tuple(one for code in codes for one in whole[code]), next(own, path[-1]), found[codes[0]]
 
 
 def _lacks_calls(code: Code, other: Code) -> bool:

@@ -123,8 +123,8 @@ def ways_for(
         changes: Other code.
     """
     edits: list[AnyEdit] = [*changes]
-    edits += list(edits_for(why, found, before))[:MOST_EDITS]
-    edits += list(filter(_can_be_written, dict.fromkeys(_moved(why, found, before))))[:MOST_MOVES]
+    edits += list(edits_for(why, found, before))[:MOST_TRIES]
+    edits += list(dict.fromkeys(moved_edits(why, found, before)))[:MOST_MOVES]
     for cause in found.causes[:1]:
         edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
     tried = [(edit, trial) for edit in dict.fromkeys(edits) if (trial := trial_of(edit)) is not None]
@@ -175,12 +175,20 @@ def is_forward_sum(why: Why, found: ExplainedCollectives) -> bool:
     return not is_gradient(why.names.label(cause.op).scope)
 
 
-def _moved(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:
-    """The inputs that the axes of a collective come from, with such an axis on another dimension."""
+def moved_edits(why: Why, found: ExplainedCollectives, before: Module) -> Iterator[AnnotationEdit]:
+    """The inputs that the axes of a collective come from, with such an axis on another dimension.
+
+    Args:
+        why: Explains the values of the propagated program.
+        found: The collective with its causes.
+        before: The program as the user gave it.
+    """
     inputs = input_tensors(before.root)
     for cause in found.causes[:1]:
         for value, sharding in moved_inputs(why, cause):
-            yield AnnotationEdit(True, _alike(inputs, why.subject.names[value]), sharding)
+            edit = AnnotationEdit(True, _alike(inputs, why.subject.names[value]), sharding)
+            if _can_be_written(edit):
+                yield edit
 
 
 def device_work(root: Op) -> float:

@@ -1,0 +1,97 @@
+"""Cures at what a step does not return, such as its batch: another dimension for its axes, or one axis more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations
+from math import prod
+
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import axes_of, dims_of, split_further, ties_in
+from pyshardy.checkup.ports import annotation_cure, are
+from pyshardy.core.alike import general
+from pyshardy.core.axes import Dims
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.spec import format_spec
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import sharding_of
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.rules import without_end
+from pyshardy.results.hints.edits import AnnotationEdit, spec_text
+from pyshardy.searching.autopartition.space import are_equal_shards
+
+_MOST_WHOLE, _MOST_WAYS = 3, 2
+"""The number of groups of inputs that are split along one axis more, and of the dimensions that are tried for each."""
+
+
+def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+    """The largest inputs that a step does not return, such as a batch, split along one axis more, or otherwise.
+
+    What a step returns anew, such as weights, may be whole by design: every device then keeps all of it.
+
+    Args:
+        module: The program.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+    """
+    inputs, sizes = input_tensors(module.root), {axis: size for axis, size in mesh.axes if size > 1}
+    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
+    free = [one for one in inputs if one.index not in state]
+    alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
+    for one in free:
+        given = one.sharding
+        if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
+            alike.setdefault((general(one.name), given), []).append(one)
+    largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
+    for (_, given), members in largest[:_MOST_WHOLE]:
+        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
+        shape, indices = members[0].shape, tuple(one.index for one in members)
+        for axis in [axis for axis in sizes if axis not in used]:
+            for way in split_further(shape, dims, axis, sizes)[:_MOST_WAYS]:
+                edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
+                what = f'{are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
+                cure = annotation_cure(module, edit, inputs, "", None)
+                yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=True)
+    yield from _moved_batches(module, free, mesh_name, sizes)
+
+
+def _moved_batches(
+    module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
+) -> Iterator[Cure]:
+    """The inputs of one spec with an axis on another dimension, all at once."""
+    by_spec: dict[Dims, list[InterfaceTensor]] = {}
+    for one in free:
+        if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys() and len(one.shape) > 1:
+            by_spec.setdefault(without_end(dims_of(one.sharding)), []).append(one)
+    for dims, members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
+        rank = min(len(one.shape) for one in members)
+        for way in _exchanged((*dims, *[()] * (rank - len(dims)))):
+            if all(are_equal_shards(one.shape, way, sizes) for one in members):
+                edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
+                what = (
+                    f"{are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
+                )
+                yield replace(annotation_cure(module, edit, members, "", None), what=what)
+
+
+def _exchanged(dims: Dims) -> Iterator[Dims]:
+    """The axes of a dimension on another one that has none.
+
+    >>> list(_exchanged((("x", "y"), ())))
+    [((), ('x', 'y'))]
+    """
+    for old, new in permutations(range(len(dims)), 2):
+        if dims[old] and not dims[new]:
+            yield tuple(dims[old] if dim == new else () if dim == old else axes for dim, axes in enumerate(dims))
+
+
+def _held(members: Sequence[InterfaceTensor], mesh: Mesh) -> float:
+    """The bytes that a device holds of some inputs."""
+    one = members[0]
+    sizes = dict(mesh.axes)
+    parts = prod(sizes[axis] for axes in dims_of(one.sharding) for axis in axes) if one.sharding is not None else 1
+    return len(members) * known_bytes(one.shape, one.element) / parts

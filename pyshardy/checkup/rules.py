@@ -1,0 +1,246 @@
+"""Cures of logical axis rules: a rule of flax gives a name of dimensions another mesh axis, wherever it is used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import dims_of
+from pyshardy.checkup.ports import annotated
+from pyshardy.checkup.source import replaced, user_files
+from pyshardy.checkup.specs import Written, written_specs
+from pyshardy.core.axes import Dims
+from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors
+from pyshardy.ir.module import Module
+from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
+from pyshardy.report.diagnosis import FindingKind
+from pyshardy.report.rules import without_end
+from pyshardy.results.hints.code import Code
+from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.source.places import format_place
+from pyshardy.source.syntax import name_of, syntax_tree
+
+_CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
+_MOST_RULES = 12
+"""The changes of rules that are tried."""
+
+
+class _Rule(NamedTuple):
+    """One rule of a table in a source: a name of dimensions, and its mesh axes with their place."""
+
+    name: str
+    axes: tuple[str, ...]
+    node: ast.expr
+
+
+def rule_cures(
+    module: Module, mesh_name: str, mesh: Mesh, dropping: Collection[tuple[str, int]] = ()
+) -> Iterator[Cure]:
+    """The program with one rule changed, in all inputs and constraints that use its name.
+
+    Args:
+        module: The program.
+        mesh_name: The name of its mesh.
+        mesh: Its mesh.
+        dropping: The lines of constraints that drop an axis.
+    """
+    sizes = {axis: size for axis, size in mesh.axes if size > 1}
+    files = [(file, tree) for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
+    for file, tree in files:
+        for rules in _tables(tree, sizes):
+            uses = _Uses(module, files, rules)
+            for place, axes in _changes(rules, sizes)[:_MOST_RULES]:
+                cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
+                if cure is not None:
+                    yield cure
+
+
+def _tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[_Rule]]:
+    """The tables of rules in a file: pairs of a name and of mesh axes, of which one at least is of this mesh."""
+    for node in ast.walk(tree):
+        pairs = node.elts if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1 else []
+        rules = [rule for one in pairs if (rule := _rule(one)) is not None]
+        if rules and len(rules) == len(pairs) and any(axis in sizes for rule in rules for axis in rule.axes):
+            yield rules
+
+
+def _rule(node: ast.expr) -> _Rule | None:
+    if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
+        return None
+    try:
+        name, axes = ast.literal_eval(node)
+    except (ValueError, TypeError):
+        return None
+    given = () if axes is None else (axes,) if isinstance(axes, str) else axes
+    is_rule = isinstance(name, str) and isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
+    return _Rule(name, tuple(given), node.elts[1]) if is_rule else None
+
+
+def _changes(rules: Sequence[_Rule], sizes: Mapping[str, int]) -> list[tuple[int, tuple[str, ...]]]:
+    """Rules with other axes by their place in the table: those without an axis first."""
+    found = [
+        (place, (axis,))
+        for place, rule in enumerate(rules)
+        for axis in sizes
+        if rule.axes != (axis,) and len(rule.axes) < 2
+    ]
+    return sorted(found, key=lambda change: len(rules[change[0]].axes))
+
+
+def _mapped(names: Dims, rules: Sequence[_Rule]) -> Dims:
+    """The mesh axes of dimensions by their names: the first rule that gives axes which are still free counts.
+
+    >>> node = ast.Constant(None)
+    >>> _mapped((("mlp",), ("embed",)), [_Rule("embed", ("x",), node), _Rule("mlp", ("x",), node)])
+    ((), ('x',))
+    """
+    found: dict[int, tuple[str, ...]] = {}
+    for rule in rules:
+        for dim, given in enumerate(names):
+            used = {axis for axes in found.values() for axis in axes}
+            if given == (rule.name,) and dim not in found and used.isdisjoint(rule.axes):
+                found[dim] = rule.axes
+                break
+    return tuple(found.get(dim, ()) for dim in range(len(names)))
+
+
+class _Uses:
+    """The inputs and constraints of a program whose dimensions a source names.
+
+    Attributes:
+        rules: The rules by which the program got its shardings.
+        inputs: The inputs, each with the names that it may have.
+        constraints: The number of each constraint, with the names of its dimensions and its shape.
+        lines: The lines of each constraint, by its number.
+    """
+
+    def __init__(self, module: Module, files: Sequence[tuple[str, ast.Module]], rules: Sequence[_Rule]) -> None:
+        self.rules = rules
+        known = {rule.name for rule in rules}
+        written = [one for _, tree in files for one in written_specs(tree) if _is_named(one.axes, known)]
+        self.inputs = [(one, names) for one in input_tensors(module.root) if (names := _names_of(one, written, rules))]
+        lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known))
+        self.constraints: list[tuple[int, Dims, tuple[int, ...]]] = []
+        self.lines: dict[int, list[tuple[str, int]]] = {}
+        for number, op in enumerate(ops_named(module.root, (CONSTRAINT,))):
+            path = [place[:2] for place in Code.of(op, module.name).path]
+            given = next((lines[place] for place in path if place in lines), None)
+            shape = op.operands[0].type.shape
+            dims = dims_of(op.attrs["sharding"])
+            if given is not None and shape is not None and _mapped(given, rules) == dims:
+                self.constraints.append((number, given, shape))
+                self.lines[number] = path
+
+    @property
+    def axes(self) -> set[str]:
+        """The axes that split a weight."""
+        given = [dims_of(one.sharding) for one, _ in self.inputs if one.sharding is not None]
+        return {axis for dims in given for axes in dims for axis in axes}
+
+    def changed(
+        self, rules: Sequence[_Rule], sizes: Mapping[str, int]
+    ) -> tuple[list[tuple[InterfaceTensor, Dims]], dict[int, Dims]]:
+        """The axes of the inputs and of the constraints by other rules, where they differ and divide."""
+        inputs = []
+        for one, several in self.inputs:
+            old = dims_of(one.sharding) if one.sharding is not None else ()
+            news = {(*old[: len(old) - len(names)], *_mapped(names, rules)) for names in several}
+            new = news.pop() if len(news) == 1 else old
+            if new != old and are_equal_shards(one.shape, new, sizes):
+                inputs.append((one, new))
+        constraints = {
+            number: new
+            for number, names, shape in self.constraints
+            if (new := _mapped(names, rules)) != _mapped(names, self.rules) and are_equal_shards(shape, new, sizes)
+        }
+        return inputs, constraints
+
+
+def _is_named(axes: Dims, known: set[str]) -> bool:
+    return bool(axes) and any(axes) and all(one in known for names in axes for one in names)
+
+
+def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[_Rule]) -> set[Dims]:
+    """The names that the dimensions of an input may have: those that are written for it and give its sharding."""
+    if one.sharding is None:
+        return set()
+    dims, rank = dims_of(one.sharding), len(one.shape)
+    fitting = [
+        (spec.fits(one.name), spec.axes)
+        for spec in written
+        if len(spec.axes) <= rank
+        and without_end(dims[rank - len(spec.axes) :]) == without_end(_mapped(spec.axes, rules))
+    ]
+    best = max((score for score, _ in fitting), default=0)
+    return {axes for score, axes in fitting if score == best and score}
+
+
+def _constrained(file: str, tree: ast.Module, known: set[str]) -> Iterator[tuple[tuple[str, int], Dims]]:
+    """The lines of constraints by names of dimensions, each with these names."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or name_of(node.func) not in _CONSTRAINERS or len(node.args) < 2:
+            continue
+        try:
+            names = tuple(ast.literal_eval(node.args[1]))
+        except (ValueError, TypeError):
+            continue
+        given = tuple(() if name is None else (str(name),) for name in names)
+        if all(name in known for names in given for name in names):
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                yield (file, line), given
+
+
+def _cure(
+    module: Module,
+    file: str,
+    uses: _Uses,
+    place: int,
+    axes: tuple[str, ...],
+    mesh_name: str,
+    sizes: Mapping[str, int],
+    dropping: Collection[tuple[str, int]],
+) -> Cure | None:
+    """One rule with other axes; None if it changes nothing."""
+    rule = uses.rules[place]
+    new = [one._replace(axes=axes) if at == place else one for at, one in enumerate(uses.rules)]
+    inputs, constraints = uses.changed(new, sizes)
+    if not inputs and not constraints:
+        return None
+    at = file, rule.node.lineno, rule.node.col_offset
+    text = repr((rule.name, axes[0]))
+    is_dropping = any(line in dropping for number in constraints for line in uses.lines[number])
+    has = f"has {rule.axes[0]!r}" if rule.axes else "has no axis"
+    counts = [f"{len(found)} {what}" for found, what in ((inputs, "inputs"), (constraints, "constraints")) if found]
+    pairs = [(one, sharding_of(dims, mesh_name)) for one, dims in inputs]
+    shardings = {number: sharding_of(dims, mesh_name).closed() for number, dims in constraints.items()}
+    return Cure(
+        FindingKind.RULE,
+        f"the rule of {rule.name!r} at {format_place(at)} {has}, which costs more than {axes[0]!r}",
+        f"{' and '.join(counts)} have a dimension of this name",
+        at,
+        f"{text} instead of {(rule.name, *(rule.axes or (None,)))} at {format_place(at)}",
+        partial(_applied, pairs=pairs, shardings=shardings),
+        partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, repr(axes[0])),
+        ("rule", rule.name),
+        inputs=frozenset(one.index for one, _ in inputs),
+        is_design=axes[0] not in uses.axes or not (inputs or is_dropping),
+    )
+
+
+def _applied(
+    module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]], shardings: Mapping[int, TensorSharding]
+) -> Module:
+    found = annotated(module, pairs)
+    with found.context:
+        ops: list[Op] = list(ops_named(found.root, (CONSTRAINT,)))
+        for number, sharding in shardings.items():
+            ops[number].set_attr("sharding", sharding)
+    return found

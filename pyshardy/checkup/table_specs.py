@@ -1,0 +1,106 @@
+"""Changes of tables of pairs, a regular expression and a spec, as diffs: one more pair at the head."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pyshardy.core.axes import Dims
+from pyshardy.core.spec import format_spec
+from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.report.patch import file_diff
+from pyshardy.source.assignments import read_lines
+from pyshardy.source.syntax import name_of, syntax_tree
+
+_SPECS = frozenset(("P", "PS", "PartitionSpec"))
+_WORD = re.compile(r"[\w*]+")
+_HOLDERS = frozenset(("value", "raw_value"))
+_PARTS = 2
+"""The parts of a name that a new expression has: those of one layer's array."""
+
+
+class _Table(NamedTuple):
+    """A table of pairs in a source.
+
+    Attributes:
+        first: The first pair.
+        spec: How the file calls `PartitionSpec`.
+        separator: What its expressions have between the parts of a name.
+    """
+
+    first: ast.expr
+    spec: str
+    separator: str
+
+
+def table_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]) -> str:
+    """A diff that puts pairs for some inputs before the others of a table.
+
+    Args:
+        files: Where to look; the first one that has a table counts.
+        inputs: All inputs of the program.
+        changed: The new axes of inputs by their number.
+
+    Returns:
+        The diff; empty if a file has no table or several, or if the ends of their names do not tell these inputs from
+        others.
+    """
+    for file in files:
+        tree = syntax_tree(file)
+        tables = [] if tree is None else list(_tables(tree))
+        if tables:
+            return _patch(file, tables[0], inputs, changed) if len(tables) == 1 else ""
+    return ""
+
+
+def _tables(tree: ast.Module) -> Iterator[_Table]:
+    for node in ast.walk(tree):
+        pairs = node.elts if isinstance(node, ast.Tuple | ast.List) else []
+        found = [pair for one in pairs if (pair := _pair(one)) is not None]
+        if len(found) > 1 and len(found) == len(pairs):
+            marks = "".join(pattern for pattern, _ in found)
+            yield _Table(pairs[0], found[0][1], "/" if "/" in marks else r"\.")
+
+
+def _pair(node: ast.expr) -> tuple[str, str] | None:
+    """The expression of a pair, and how it calls `PartitionSpec`."""
+    if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
+        return None
+    key, value = node.elts
+    if isinstance(key, ast.Constant) and isinstance(value, ast.Call) and name_of(value.func) in _SPECS:
+        return str(key.value), ast.unparse(value.func)
+    return None
+
+
+def _patch(file: str, table: _Table, inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]) -> str:
+    wanted: dict[tuple[str, ...], set[Dims | None]] = {}
+    ends = {_end(one.name): None for one in inputs if one.index in changed}
+    for one in inputs:
+        wanted.setdefault(_end(one.name), set()).add(changed.get(one.index))
+    if any(len(wanted[end]) != 1 for end in ends):
+        return ""
+    lines = read_lines(file)
+    at, column = table.first.lineno - 1, table.first.col_offset
+    if lines[at][:column].strip():  # the first pair stands behind the bracket
+        return ""
+    new = []
+    for end in ends:
+        pattern = table.separator.join(end)
+        quoted = f'"{pattern}"' if "\\" not in pattern else f'r"{pattern}"'
+        new += [
+            f"{' ' * column}({quoted}, {format_spec(dims, table.spec)}),\n" for dims in wanted[end] if dims is not None
+        ]
+    return file_diff(file, lines, [*lines[:at], *new, *lines[at:]])
+
+
+def _end(name: str) -> tuple[str, ...]:
+    """The last parts of a name.
+
+    >>> _end("params['layers/0/q_proj/weight']"), _end("params['layers'][0]['q_proj']['kernel'].value")
+    (('q_proj', 'weight'), ('q_proj', 'kernel'))
+    """
+    parts = _WORD.findall(name)
+    parts = parts[:-1] if parts[-1] in _HOLDERS else parts
+    return tuple(parts[-_PARTS:])

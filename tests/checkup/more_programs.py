@@ -1,0 +1,187 @@
+"""More programs with one mistake each, in how specs are written: in rules, variables, functions and loops."""
+
+from __future__ import annotations
+
+from checkup.programs import HEAD, Case
+
+_ATTENTION = (
+    HEAD
+    + """\
+ROWS, COLUMNS = P("model", None), P(None, "model")
+
+
+def layer(p, x):
+    q, k, v = (
+        (x @ p["q"]).reshape(64, 512, 16, 64), (x @ p["k"]).reshape(64, 512, 16, 64), (x @ p["v"]).reshape(64, 512, 16, 64)
+    )
+    y = jax.nn.dot_product_attention(q, k, v).reshape(x.shape)
+    return constrain(x + y @ p["o"], P("data"))
+
+
+def loss(layers, x):
+    for p in layers:
+        x = layer(p, x)
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    grads = jax.grad(loss)(layers, x)
+    return jax.tree.map(lambda p, g: p - g, layers, grads)
+
+
+def make():
+    square = 1024, 1024
+    return {
+        "q": array(square, COLUMNS, jnp.bfloat16),
+        "k": array(square, COLUMNS, jnp.bfloat16),
+        "v": array(square, COLUMNS, jnp.bfloat16),
+        "o": array(square, ROWS, jnp.bfloat16),
+    }
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+arguments = [make() for _ in range(2)], array((64, 512, 1024), P("data"), jnp.bfloat16)
+"""
+)
+_RULES = (
+    HEAD
+    + """\
+RULES = (
+    ("batch", "data"),
+    ("embed", None),
+    ("mlp", "model"),
+    ("heads", "model"),
+)
+
+
+def spec_of(names):
+    return P(*[dict(RULES).get(name) for name in names])
+
+
+def with_logical_constraint(x, names):
+    return jax.lax.with_sharding_constraint(x, on(spec_of(names)))
+
+
+def with_logical_partitioning(shape, names):
+    return array(shape, spec_of(names), jnp.bfloat16)
+
+
+def loss(layers, x):
+    for p in layers:
+        h = jnp.tanh(x @ p["up"])
+        h = with_logical_constraint(h, ("batch", "mlp"))
+        x = x + h @ p["down"]
+        x = x + (x @ p["query"]) @ p["out"]
+        x = with_logical_constraint(x, ("batch", "embed"))
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    return jax.tree.map(lambda p, g: p - g, layers, jax.grad(loss)(layers, x))
+
+
+def make():
+    return {
+        "up": with_logical_partitioning((2048, 8192), ("embed", "mlp")),
+        "down": with_logical_partitioning((8192, 2048), ("mlp", "embed")),
+        "query": with_logical_partitioning((2048, 2048), ("embed", "heads")),
+        "out": with_logical_partitioning((2048, 2048), ("heads", "embed")),
+    }
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+arguments = [make() for _ in range(2)], array((16384, 2048), P("data"), jnp.bfloat16)
+"""
+)
+_CHOSEN = (
+    HEAD
+    + """\
+def loss(params, x):
+    for p in params["layers"]:
+        x = x + jax.nn.relu(x @ p["up"]) @ p["down"]
+        x = constrain(x, P("data"))
+    return ((x @ params["head"]).astype(jnp.float32) ** 2).mean()
+
+
+def update(params, x):
+    grads = jax.grad(loss)(params, x)
+    return jax.tree.map(lambda p, g: p - g, params, grads)
+
+
+def choose(path, shape):
+    name = jax.tree_util.keystr(path)
+    if "head" in name or "up" in name:
+        return P(None, "model")
+    if "down" in name:
+        return P("model", None)
+    return P()
+
+
+shapes = {"layers": [{"up": (2048, 8192), "down": (8192, 2048)} for _ in range(4)], "head": (2048, 4096)}
+params = jax.tree_util.tree_map_with_path(
+    lambda path, shape: array(shape, choose(path, shape), jnp.bfloat16), shapes, is_leaf=lambda x: isinstance(x, tuple)
+)
+step = jax.jit(update, donate_argnames=("params",))
+arguments = params, array((16384, 2048), P("data"), jnp.bfloat16)
+"""
+)
+_TIME = (
+    HEAD
+    + """\
+def loss(w, xs):
+    def body(h, x):
+        h = jnp.tanh(h @ w + x)
+        return h, h.mean()
+
+    first = jnp.zeros(xs.shape[1:], xs.dtype)
+    return jax.lax.scan(body, first, xs)[1].astype(jnp.float32).mean()
+
+
+def update(w, xs):
+    return w - jax.grad(loss)(w, xs)
+
+
+step = jax.jit(update, donate_argnames=("w",), out_shardings=on(P()))
+w = array((1024, 1024), P(), jnp.bfloat16)
+arguments = w, array((128, 4096, 1024), P(None, ("data", "model")), jnp.bfloat16)
+"""
+)
+_LOOP = (
+    HEAD
+    + """\
+def loss(w, x, scale):
+    h = x @ w
+    scale = jnp.broadcast_to(scale[:, None, None], (32, 512, 8))
+    first, second = [constrain(value, P("data")) for value in (h, scale)]
+    return (jnp.tanh(first[..., :8] * second).mean() + jnp.tanh(first).mean()).astype(jnp.float32)
+
+
+def update(w, x, scale):
+    return w - jax.grad(loss)(w, x, scale)
+
+
+step = jax.jit(update, donate_argnames=("w",))
+w = array((2048, 8192), P(None, "model"), jnp.bfloat16)
+arguments = w, array((32, 512, 2048), P("data"), jnp.bfloat16), array((32,), P("data"), jnp.bfloat16)
+"""
+)
+
+MORE_CASES = {
+    "three weights with one mistake": Case(
+        _ATTENTION, tuple((f'"{name}": array(square, COLUMNS', f'"{name}": array(square, ROWS') for name in "qkv"),
+        ("conflict",), "layers[*]['k']`, `layers[*]['q']` and `layers[*]['v']",
+    ),
+    "a rule without an axis": Case(_RULES, (('("mlp", "model")', '("mlp", None)'),), ("rule",), "'mlp'"),
+    "a function that asks for a name that no array has": Case(
+        _CHOSEN, (('or "up" in name', 'or "wide" in name'), ('if "down" in name', 'if "narrow" in name')),
+        ("whole state",), "params['layers'][*]['up']",
+    ),
+    "a batch that is split by time": Case(
+        _TIME, (('P(None, ("data", "model")), jnp', 'P(("data", "model")), jnp'),), ("conflict",), "`xs`",
+    ),
+    "one constraint for several values": Case(
+        _LOOP.replace("first, second = [constrain(value, P(\"data\")) for value in (h, scale)]", "first, second = [value for value in (h, scale)]"),
+        (("[value for value in (h, scale)]", '[constrain(value, P("data")) for value in (h, scale)]'),),
+        ("constraint",), "P('data')",
+    ),
+}  # fmt: skip

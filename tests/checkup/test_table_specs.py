@@ -1,0 +1,49 @@
+"""Patches of tables of regular expressions and specs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from search.patching import apply_patch
+
+from pyshardy.checkup.table_specs import table_patch
+from pyshardy.frontend.interface import InterfaceTensor
+
+TABLE = """\
+from jax.sharding import PartitionSpec as PS
+
+RULES = (
+    ("o_proj/kernel", PS("model")),
+    (".*", PS()),
+)
+"""
+NAMES = (
+    "params['h']['0']['q_proj']['kernel']",
+    "params['h']['1']['q_proj']['kernel']",
+    "params['h']['0']['o_proj']['kernel']",
+)
+
+
+def patched(source: str, changed: dict[int, tuple[tuple[str, ...], ...]]) -> str:
+    Path("table.py").write_text(source)
+    inputs = [InterfaceTensor(name, index, (8, 8), "f32", None) for index, name in enumerate(NAMES)]
+    patch = table_patch(["table.py"], inputs, changed)
+    return "".join(apply_patch(source.splitlines(keepends=True), patch)) if patch else ""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_pair_is_put_before_the_others() -> None:
+    text = patched(TABLE, {0: ((), ("model",)), 1: ((), ("model",))})
+    assert 'RULES = (\n    ("q_proj/kernel", PS(None, \'model\')),\n    ("o_proj/kernel"' in text
+
+
+def test_there_is_no_patch_for_one_layer_or_without_a_table() -> None:
+    assert patched(TABLE, {0: ((), ("model",))}) == ""
+    assert (
+        patched(TABLE.replace('("o_proj/kernel", PS("model")),', ""), {0: ((), ("model",)), 1: ((), ("model",))}) == ""
+    )
