@@ -123,7 +123,7 @@ def ways_for(
         changes: Other code.
     """
     edits: list[AnyEdit] = [*changes]
-    edits += list(edits_for(why, found, before))[:MOST_TRIES]
+    edits += list(edits_for(why, found, before))[:MOST_EDITS]
     edits += list(dict.fromkeys(moved_edits(why, found, before)))[:MOST_MOVES]
     for cause in found.causes[:1]:
         edits += list(dict.fromkeys(moved_values(why, cause, values)))[:MOST_MOVES]
