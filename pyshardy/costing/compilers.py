@@ -71,6 +71,7 @@ class Compiler:
         compares_places: Whether a scatter with one update per row becomes a comparison of every place with an index,
             before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
+        delays_loops: Whether it runs products that are cut into parts right before their results are read.
         merges_gathers: By how many ops the longest paths from two equal all-gathers to the end may differ so that
             they become one; 0 if it keeps equal collectives.
         softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
@@ -110,6 +111,7 @@ class Compiler:
     alone: frozenset[str] = frozenset()
     compares_places: bool = False
     tiles: bool = False
+    delays_loops: bool = False
     merges_gathers: int = 0
     softmax_row: int = 0
     fills_in_scatters: bool = False
@@ -159,6 +161,7 @@ XLA_ON_TPU = replace(
     compares_places=True,
     alone=frozenset(("stablehlo.gather",)),
     tiles=True,
+    delays_loops=True,
     merges_gathers=102,
     softmax_row=4096,
     hides=frozenset(("all_gather", "collective_permute", *HOST_COPIES)),

@@ -15,6 +15,7 @@ from pyshardy.costing.flat import CONSTANTS, Flat
 from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.hiding import hidden, is_beside
 from pyshardy.costing.kernels import UPDATING, Kernel, Kernels
+from pyshardy.costing.late_loops import with_late_loops
 from pyshardy.costing.memory_plan import Buffer, MemoryPlan
 from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
@@ -118,6 +119,8 @@ class Planner:
         if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
             saved = {value for one in kernels for value in one.writes} - kept if self.compiler.saves else None
             kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides, saved)
+        if self.compiler.delays_loops:
+            kernels, ends = with_late_loops(kernels, ends)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}

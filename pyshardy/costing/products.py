@@ -47,10 +47,10 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
                 continue
             if not windowed.isdisjoint((*maker.writes, *kernel.writes)):
                 continue
-            if len(readers[value]) > 1 and not all(_is_product(one) for one in readers[value]):
+            if len(readers[value]) > 1 and not all(is_product(one) for one in readers[value]):
                 continue
             is_between = (
-                _is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left)
+                is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left)
             )
             if is_between and not _is_computed_before(value, kernel, tensors):
                 continue
@@ -72,7 +72,7 @@ def _windowed(kernels: Sequence[Kernel], readers: Mapping[int, Sequence[Kernel]]
     return {
         value
         for kernel in kernels
-        if _is_product(kernel)
+        if is_product(kernel)
         for value in kernel.writes
         if not gathered.isdisjoint(kernel.root.operands)
         or any(_kind(one) == "reduce_scatter" for one in readers.get(value, ()))
@@ -86,7 +86,7 @@ def _kind(kernel: Kernel) -> str | None:
 
 def _is_for_product(value: int, readers: Mapping[int, Sequence[Kernel]], left: Mapping[int, int]) -> bool:
     """Whether one product alone reads a value: it computes the value itself."""
-    return left.get(value) == 1 and _is_product(readers[value][0])
+    return left.get(value) == 1 and is_product(readers[value][0])
 
 
 def _is_computed_before(value: int, kernel: Kernel, tensors: Sequence[CostTensor]) -> bool:
@@ -109,7 +109,7 @@ def _joins(
         return False
     if len(maker.ops) + len(kernel.ops) > _MOST_OPS:
         return False
-    first, second = _is_product(maker), _is_product(kernel)
+    first, second = is_product(maker), is_product(kernel)
     if first and second:
         return False
     if second:
@@ -117,7 +117,8 @@ def _joins(
     return first and _is_loop(kernel, can_fuse) and tensors[value].shape == tensors[kernel.writes[0]].shape
 
 
-def _is_product(kernel: Kernel) -> bool:
+def is_product(kernel: Kernel) -> bool:
+    """Whether a kernel holds a product of matrices, or a convolution."""
     return any(work_of(op.kind).is_matrix for op in kernel.ops)
 
 
