@@ -51,7 +51,7 @@ CONFLICTING: Final = {
     _TPU: KnownError(0.96, 3.19, 4, _OF_CONFLICTS.format(_TPU)),
 }
 """The same where shardings conflict."""
-COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.84, 1.61, 48, _TPU)}
+COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.82, 1.52, 48, _TPU)}
 """Of estimates of the program that the compiler partitioned."""
 
 
