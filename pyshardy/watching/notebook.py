@@ -67,9 +67,9 @@ class _Names:
         name, names = self._found.get(path.name, ("", {}))
         return with_name(with_names(content, names), name)
 
-    def _look(self, event: str, *_: Any, fun_name: str = "", **__: Any) -> None:
+    def _look(self, event: str, *_: Any, **facts: Any) -> None:
         with suppress(Exception):  # whatever happens here, the cell goes on
-            note_lowering(event, fun_name)
+            note_lowering(event, facts.get("fun_name", ""))
             for path in sorted(self._folder.glob("*" + ENDING)) if self._folder is not None else ():
                 if path.name not in self._found:
                     text = path.read_text(errors="replace")
