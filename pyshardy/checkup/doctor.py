@@ -72,7 +72,8 @@ def doctor(
     """Find what makes a program slower or larger than it need be: at most three findings, each with what mends it.
 
     Each cure is tried: the program is partitioned and priced with it. A finding saves at least 1% of the time or the
-    memory of a step. The one that saves most comes first; the next is what saves most beside it.
+    memory of a step, or a second compilation. Of faults, the one that saves most comes first, then what saves most
+    beside it; another design comes behind.
 
     Args:
         program: A result of `load`, `propagate` or `partition`, or anything that `load` takes.

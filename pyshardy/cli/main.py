@@ -192,9 +192,10 @@ def _doctor(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     found = diagnose(_load(arguments, rest), arguments, propagate_options(arguments))
     if arguments.patch is not None:
         write_whole(arguments.patch, found.patch.encode())
-        for one in found.findings:
-            if not one.patch:
-                print(f"not in {arguments.patch}: {one.cure}", file=sys.stderr)
+        without = [str(number) for number, one in enumerate(found.findings, 1) if not one.patch]
+        if without:
+            numbers = f"finding{'s' * (len(without) > 1)} {', '.join(without)}"
+            print(f"not in {arguments.patch}: {numbers}", file=sys.stderr)
     if arguments.json:
         print_json(found.to_json())
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
@@ -16,10 +16,31 @@ from pyshardy.report.patch import merged_patches
 from pyshardy.report.printing import Page, Printable
 from pyshardy.source.places import SourcePlace
 
-_SCREEN = 24
-"""The lines of a screen."""
-_LONGEST_CAUSE = 4
-"""The most lines of a cause."""
+_SCREEN = 23
+"""The lines of a screen of 24, but for the one that says which findings are not in the patch."""
+
+
+class _Room(NamedTuple):
+    """How much of a screen a finding may take.
+
+    Attributes:
+        cause: The most lines of its cause.
+        what: The most lines of what is lost.
+        cure: The most lines of what to write.
+        apart: Whether an empty line stands before it.
+    """
+
+    cause: int
+    what: int = _SCREEN
+    cure: int = _SCREEN
+    apart: bool = True
+
+
+_ROOMS = (
+    _Room(4), _Room(3), _Room(2), _Room(1), _Room(1, apart=False),
+    _Room(1, 2, apart=False), _Room(0, 2, apart=False), _Room(0, 2, 3, apart=False), _Room(0, 2, 2, apart=False),
+)  # fmt: skip
+"""The first in which all findings fit on a screen is taken. What to write is cut last; in the last room three fit."""
 
 
 class FindingKind(StrEnum):
@@ -152,15 +173,14 @@ class Diagnosis(Printable):
 
 
 def _screen(found: Diagnosis, width: int) -> list[Text]:
-    for most in range(_LONGEST_CAUSE, 0, -1):
-        lines = list(_lines(found, width, most))
+    for room in _ROOMS:
+        lines = list(_lines(found, width, room))
         if len(lines) <= _SCREEN:
             break
     return lines
 
 
-def _lines(found: Diagnosis, width: int, most: int) -> Iterator[Text]:
-    """The lines; of a cause at most so many."""
+def _lines(found: Diagnosis, width: int, room: _Room) -> Iterator[Text]:
     if found.speaker:
         yield from paragraph(found.speaker, width)
     now, limit = found.now, format_bytes(round(found.limit))
@@ -171,14 +191,20 @@ def _lines(found: Diagnosis, width: int, most: int) -> Iterator[Text]:
         tried = "1 other program was tried" if found.tries == 1 else f"{found.tries} other programs were tried"
         yield from paragraph(f"nothing found that costs 1% or more; {tried}", width)
     for number, one in enumerate(found.findings, 1):
-        yield Text("")
-        yield from paragraph(f"{number}. {one.what}", width, "bold", "   ")
-        cause = paragraph(one.why, width - 5) if one.why else []
-        if len(cause) > most:
-            cause = [*cause[: most - 1], cause[most - 1].append(" …")]
-        for text in (f"do: {one.cure}", worth_text(one, found.limit)):
-            cause += paragraph(text, width - 3)
-        yield from (Text("   ").append(line) for line in cause)
+        if room.apart:
+            yield Text("")
+        yield from _cut(paragraph(f"{number}. {one.what}", width - 2, "bold", "   "), room.what)
+        cause = _cut(paragraph(one.why, width - 5) if one.why else [], room.cause)
+        cure = _cut(paragraph(f"do: {one.cure}", width - 5), room.cure)
+        worth = paragraph(worth_text(one, found.limit), width - 3)
+        yield from (Text("   ").append(line) for line in [*cause, *cure, *worth])
+
+
+def _cut(lines: list[Text], most: int) -> list[Text]:
+    """At most so many lines; the last says by a sign that more follows."""
+    return (
+        lines if len(lines) <= most else [*lines[: max(most - 1, 0)], *(one.append(" …") for one in lines[:most][-1:])]
+    )
 
 
 def worth_text(one: Finding, limit: float) -> str:

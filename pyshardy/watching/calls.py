@@ -31,6 +31,10 @@ _FLAT = re.compile(r"\[<flat index (\d+)>\]")
 """How JAX writes a child without a key, which it names `[0]` in programs."""
 _DEPTH = 400
 """The number of calls to look through."""
+_MODULE = re.compile(r"^module @([\w.$-]+)", re.MULTILINE)
+_LOWERED_NOW = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+_lowered: dict[str, ModelNames] = {}
+"""The names of arrays of programs that were lowered, by the letters of the program's name."""
 
 
 def names_of_calls(text: str) -> ModelNames:
@@ -41,16 +45,44 @@ def names_of_calls(text: str) -> ModelNames:
     """
     if NUMBERED.search(text) is None:
         return {}
+    for found in _found(_FINDERS):
+        if (_UNKNOWN.search(text) is not None) == ("%0" in found):
+            return found
+    name = _MODULE.search(text)
+    return _lowered.get(_letters(name[1]), {}) if name is not None else {}
+
+
+def note_lowering(event: str, name: str) -> None:
+    """Keep the names of a program that is lowered now, and compiled when the call that holds them has ended.
+
+    If functions of one name are lowered with other arguments, which program has which names is not known; the numbers
+    stay.
+
+    Args:
+        event: What JAX reports.
+        name: The name of the program, of which it reports that.
+    """
+    if event == _LOWERED_NOW:
+        for found in _found(_LOWERING):
+            key = _letters(name)
+            _lowered[key] = found if _lowered.get(key, found) == found else {}
+            return
+
+
+def _letters(name: str) -> str:
+    """What is the same in `jit(step)` and `jit_step`."""
+    return re.sub(r"[\W_]", "", name)
+
+
+def _found(finders: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], ModelNames]]) -> Iterator[ModelNames]:
+    """The names that running calls hold, the innermost first."""
     for frame in _frames():
-        find = _FINDERS.get(_place(frame))
+        find = finders.get(_place(frame))
         if find is not None:
-            try:
+            with suppress(Exception):  # another version of the framework
                 found = find(frame.f_locals)
-            except Exception:  # another version of the framework
-                continue
-            if found and (_UNKNOWN.search(text) is not None) == ("%0" in found):
-                return found
-    return {}
+                if found:
+                    yield found
 
 
 def function_of_calls(name: str) -> str:
@@ -234,3 +266,5 @@ _FINDERS: dict[tuple[str, str], Callable[[Mapping[str, Any]], ModelNames]] = {
     (_KERAS, "predict_on_batch"): _keras(_MODEL),
 }
 """What knows the names, by the module and the name of a framework's call that holds the model."""
+_LOWERING = {place: _FINDERS[place] for place in (("equinox._jit", "_call"), ("haliax.partitioning", "_call"))}
+"""Of these, the calls that may lower a program without compiling it."""

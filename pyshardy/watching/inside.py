@@ -185,13 +185,15 @@ class Watcher:
                 self._jax.config.update(name, value)
         os.register_at_fork(after_in_child=self._begin)
 
-    def look(self, event: str, *_: Any, **__: Any) -> None:
+    def look(self, event: str, *_: Any, **facts: Any) -> None:
         """Say which programs are new.
 
         Raises:
             SystemExit: As many programs were seen as were asked for; this one does not run.
         """
         try:
+            if self._calls is not None:
+                self._calls.note_lowering(event, facts.get("fun_name", ""))
             with self._lock:
                 is_enough = max(map(self._take, self._new()), default=False)  # all are taken
         except Exception as error:  # whatever happens here, the script goes on

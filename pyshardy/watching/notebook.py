@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from pyshardy.errors import ShardyError
 from pyshardy.watching.analysis import Wishes, analyse
-from pyshardy.watching.calls import ModelNames, function_of_calls, names_of_calls
+from pyshardy.watching.calls import ModelNames, function_of_calls, names_of_calls, note_lowering
 from pyshardy.watching.hidden import hidden_lines, listed
 from pyshardy.watching.inside import ENDING, Request, folder_of_dumps, own_names, read_head, why_hidden
 from pyshardy.watching.names import with_name, with_names
@@ -67,8 +67,9 @@ class _Names:
         name, names = self._found.get(path.name, ("", {}))
         return with_name(with_names(content, names), name)
 
-    def _look(self, event: str, *_: Any, **__: Any) -> None:
+    def _look(self, event: str, *_: Any, **facts: Any) -> None:
         with suppress(Exception):  # whatever happens here, the cell goes on
+            note_lowering(event, facts.get("fun_name", ""))
             for path in sorted(self._folder.glob("*" + ENDING)) if self._folder is not None else ():
                 if path.name not in self._found:
                     text = path.read_text(errors="replace")

@@ -46,7 +46,7 @@ def test_the_patch_is_written_and_json_has_it(file: Path, capsys: pytest.Capture
     patch = file.parent / "step.patch"
     assert main(["doctor", str(file), "--hardware", "h100", "--json", "--patch", str(patch)]) == 1
     said = capsys.readouterr()
-    assert said.err == f"not in {patch}: annotate `arg0` as P()\n"
+    assert said.err == f"not in {patch}: finding 1\n"
     found = json.loads(said.out)
     assert found["findings"][0]["kind"] == "conflict" and found["hardware"] == "NVIDIA H100 SXM"
     assert patch.read_text() == "".join(one["patch"] for one in found["findings"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
 
@@ -38,6 +39,24 @@ def test_long_causes_are_shortened_to_a_screen() -> None:
     assert lines(FOUND)[7].endswith(" …")
     three = lines(replace(FOUND, findings=(FINDING,) * 3))
     assert len(three) <= 24 and sum(line.endswith(" …") for line in three) == 3
+
+
+def test_three_findings_fit_on_a_screen_however_long_their_texts_are() -> None:
+    long = "`model['block_*_attention/query/kernel']` and " * 9
+    for what, why, cure in product(("short", long), ("", long), ("short", long)):
+        one = replace(FINDING, what=what, why=why, cure=cure)
+        shown = lines(replace(FOUND, findings=(one,) * 3, speaker="as compiled by a compiler for another chip, " * 3))
+        assert len(shown) <= 23 and max(map(len, shown)) <= 80
+        for number in (1, 2, 3):
+            assert any(line.startswith(f"{number}. {what[:30]}") for line in shown)
+        assert sum(line.startswith(f"   do: {cure[:30]}") for line in shown) == 3
+        assert sum(line.startswith("   tried: ") for line in shown) == 3
+
+
+def test_what_to_do_is_cut_last() -> None:
+    one = replace(FINDING, what="w " * 200, cure="annotate " * 15)
+    shown = lines(replace(FOUND, findings=(one,) * 3))
+    assert len(shown) <= 23 and " ".join(" ".join(shown).split()).count("annotate") == 45
 
 
 def test_without_findings_it_says_what_was_tried() -> None:

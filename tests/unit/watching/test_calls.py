@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
 
 from pyshardy.watching import calls
 from pyshardy.watching.calls import names_of_calls
@@ -52,6 +53,32 @@ def test_nothing_is_looked_up_if_no_name_is_a_number() -> None:
 def test_another_version_of_a_framework_leaves_the_numbers() -> None:
     assert inside("equinox._jit", EQUINOX, text=NUMBERED, step=step, args=None, kwargs={}) == {}
     assert inside("equinox._jit", EQUINOX, text=NUMBERED, step=step, args=(), kwargs={}) == {}
+
+
+LOWERING = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+LOWER = """
+def _call(jit_wrapper, args, kwargs):
+    note_lowering(event, name)
+found = _call(step, args, kwargs)
+"""
+
+
+def lower(model: Any, name: str = "jit(step)", event: str = LOWERING) -> None:
+    given = {"step": step, "args": (model,), "kwargs": {}, "name": name, "event": event}
+    inside("equinox._jit", LOWER, note_lowering=calls.note_lowering, **given)
+
+
+def test_what_is_compiled_when_the_call_that_lowered_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_lowered", {})
+    text = "module @jit_step attributes {\n" + NUMBERED.partition("\n")[2]
+    lower({"w": W}, event="/jax/another")
+    lower({"w": W}, "jit(other)")
+    assert names_of_calls(text) == {}
+    lower({"w": W})
+    lower({"w": W})
+    assert names_of_calls(text)["dynamic_nodonate['first'][0]"] == ("model['w']", [8, 4])
+    lower({"v": W})  # which of the two programs is compiled, nobody knows
+    assert names_of_calls(text) == {}
 
 
 def test_paths_that_haliax_puts_behind_numbers() -> None:
