@@ -245,7 +245,7 @@ def measured(program: str, module: pyshardy.Module, specs: dict[str, Any]) -> tu
     """
     propagation = pyshardy.propagate(with_specs(module, specs))
     partition = pyshardy.partition(propagation)
-    estimate = pyshardy.cost(partition, "v5e").estimate
+    estimate = pyshardy.cost(partition, "h100").estimate  # for TPUs, f32 that products read would be sent as bf16
     memory = compare(program, partition)
     by_jax = stock(
         program, propagation.input_shardings(sub_axes="gather"), propagation.output_shardings(sub_axes="gather")
