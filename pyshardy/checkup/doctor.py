@@ -17,8 +17,9 @@ from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
+from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.linked import linked_cures
-from pyshardy.checkup.ports import conflict_cures, donation_cures, output_cures
+from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.rules import rule_cures
 from pyshardy.checkup.signs import signs
 from pyshardy.checkup.state import state_cures

@@ -11,7 +11,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import dims_of
 from pyshardy.checkup.ports import annotated
 from pyshardy.checkup.source import replaced, user_files
-from pyshardy.checkup.specs import Written, written_specs
+from pyshardy.checkup.written_specs import Written, written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding

@@ -4,118 +4,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced_all
+from pyshardy.checkup.written_specs import (
+    Written,
+    arguments_of,
+    entries_of,
+    handed_to_helpers,
+    written_on,
+    written_specs,
+)
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
-from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import file_diff
 from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.syntax import helpers_of, name_of, syntax_tree
+from pyshardy.source.syntax import name_of, syntax_tree
 
-_SPECS = frozenset(("P", "PS", "PartitionSpec"))
-_SHARDING = "NamedSharding"
-_PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
-"""Functions of flax that take the axes as a tuple."""
-_HANDED = "with_partitioning"
-_MOST_DEEP = 2
-"""The functions that axes are handed on through, from one to the next."""
-_KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
-"""Arguments and entries in which flax takes the axes as a tuple."""
-_WORD = re.compile(r"\w+")
-_HOLDERS = frozenset(("value", "raw_value"))
-"""How flax calls what holds an array; a source does not write it."""
 _LAYOUT_MAP = "LayoutMap"
 _VARIABLE = re.compile(r"^\w+\['((?:[^'/]+/){2,}[^'/]+)'\]$")
 """The name of a variable of a keras layer with its path; that of optimizer state has no deeper path."""
-_ENDINGS = ("_init", "_metadata")
-"""What flax adds to the name of an array for the argument that says how it is made."""
-
-
-class _Constant(NamedTuple):
-    """A variable that is a spec, or a sharding of a mesh.
-
-    Attributes:
-        axes: Its axes.
-        spec: How the file calls `PartitionSpec`.
-        sharding: How it calls `NamedSharding`, for a sharding.
-        mesh: The mesh as code; empty for a spec.
-    """
-
-    axes: Dims
-    spec: str
-    sharding: str
-    mesh: str
-
-    def text(self, axes: Dims) -> str:
-        """The same with other axes, as code."""
-        spec = format_spec(axes, self.spec)
-        return f"{self.sharding}({self.mesh}, {spec})" if self.mesh else spec
-
-
-class Written(NamedTuple):
-    """A spec in a source.
-
-    Attributes:
-        node: The call of `PartitionSpec` or of a function that hands its further arguments to it, the tuple, or the
-            variable that is a spec.
-        axes: Its axes.
-        names: The keys, arguments and variables that it is for, the outermost first.
-        patterns: The keys of a table of regular expressions that it is for.
-        fixed: The number of arguments before the axes.
-        constants: The variables of the file that are specs, of which another one may have the new axes.
-    """
-
-    node: ast.Call | ast.Tuple | ast.Name
-    axes: Dims
-    names: tuple[str, ...]
-    patterns: tuple[str, ...]
-    fixed: int = 0
-    constants: Mapping[str, _Constant] = {}
-
-    @property
-    def range(self) -> tuple[int, int, int]:
-        """The line, the first column and the column after the last."""
-        return self.node.lineno, self.node.col_offset, self.node.end_col_offset or 0
-
-    def text(self, new: Dims) -> str:
-        """The spec with other axes, as code."""
-        node = self.node
-        if isinstance(node, ast.Name):
-            own = self.constants[node.id]
-            alike = (
-                name
-                for name, one in self.constants.items()
-                if without_end(one.axes) == without_end(new) and one.mesh == own.mesh
-            )
-            return next(alike, own.text(new))
-        if isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
-            before = [ast.unparse(one) for one in node.args[: self.fixed]]
-            axes = format_spec(new)[len("P(") : -1]
-            after = [ast.unparse(one) for one in node.keywords]
-            return f"{name}({', '.join(filter(None, [*before, axes, *after]))})"
-        entries = _entries(new)
-        length = max(len(node.elts), len(without_end(new)))
-        return repr(tuple([*entries, *[None] * length][:length]))
-
-    def fits(self, name: str) -> int:
-        """How many parts of an input's name it is written for; 0 if not for the last one."""
-        parts = [part for part in _WORD.findall(name) if not part.isdigit()]
-        parts = parts[:-1] if len(parts) > 1 and parts[-1] in _HOLDERS else parts
-        if any(_found(pattern, name) for pattern in self.patterns):
-            return len(parts)
-        own = {one.removesuffix(ending) for one in self.names for ending in ("", *_ENDINGS)}
-        return sum(part in own for part in parts) if parts and parts[-1] in own else 0
-
-
-def _entries(axes: Dims) -> list[str | tuple[str, ...] | None]:
-    """What a tuple of axes has for each dimension."""
-    return [None if not one else one[0] if len(one) == 1 else one for one in axes]
 
 
 class SpecChange(NamedTuple):
@@ -164,11 +74,6 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     return ""
 
 
-def written_specs(tree: ast.Module) -> list[Written]:
-    """The specs that a file writes out, each with what it is for."""
-    return list(_specs(tree, (), (), _helpers(tree)))
-
-
 def _has_layout(tree: ast.Module) -> bool:
     return any(isinstance(one, ast.Call) and name_of(one.func) == _LAYOUT_MAP for one in ast.walk(tree))
 
@@ -196,50 +101,20 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
     last, name = max(entries, key=lambda pair: pair[0].lineno)
     lines, end = read_lines(file), last.end_lineno or last.lineno
     indent = lines[last.lineno - 1][: last.col_offset]
-    more = [f"{indent}{name}[{key!r}] = {tuple(_entries(new))!r}\n" for key, new in sorted(keys)]
+    more = [f"{indent}{name}[{key!r}] = {tuple(entries_of(new))!r}\n" for key, new in sorted(keys)]
     return file_diff(file, lines, [*lines[:end], *more, *lines[end:]])
 
 
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    known = _Helpers({}, {}, dict(_constants(tree)))
-    written = [one for one in _specs(tree, (), (), known) if (one.node.lineno, one.node.end_lineno) == (line, line)]
-    found = [(one.range[1:], one.text(new)) for one in written if without_end(one.axes) == wanted]
-    found += [(columns, _arguments(new)) for columns, axes in _helped(tree, line) if without_end(axes) == wanted]
+    found = [(one.range[1:], one.text(new)) for one in written_on(tree, line) if without_end(one.axes) == wanted]
+    helped = handed_to_helpers(tree, line)
+    found += [(columns, arguments_of(new)) for columns, axes in helped if without_end(axes) == wanted]
     if len(found) != 1:
         return ""
     (first, last), text = found[0]
     return replaced_all(file, {(line, first, last): text if last > first else f", {text}"})
-
-
-def _helped(tree: ast.Module, line: int) -> Iterator[tuple[tuple[int, int], Dims]]:
-    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`, with their columns."""
-    helpers = {one.name: one.args for one in helpers_of(tree) if one.args.vararg and _unpacks(one, one.args.vararg.arg)}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or (node.lineno, node.end_lineno) != (line, line):
-            continue
-        known = helpers.get(name_of(node.func))
-        count = 0 if known is None else len(known.posonlyargs) + len(known.args)
-        axes = _axes(node.args[count:]) if known is not None and 0 < count <= len(node.args) else None
-        if axes is not None:
-            first = node.args[count].col_offset if axes else node.args[-1].end_col_offset or 0
-            yield (first, node.args[-1].end_col_offset or 0), axes
-
-
-def _unpacks(helper: ast.FunctionDef | ast.Lambda, name: str, makers: Collection[str] = _SPECS) -> bool:
-    """Whether a function makes a spec of its further arguments, `P(*spec)`, or hands them to one that does."""
-    calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in makers)
-    return any(
-        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name
-        for call in calls
-        for one in call.args
-    )
-
-
-def _arguments(axes: Dims) -> str:
-    """Axes as arguments, as of `P`."""
-    return format_spec(axes)[len("P(") : -1]
 
 
 def _place_of(change: SpecChange, written: Sequence[Written]) -> list[Written]:
@@ -249,141 +124,3 @@ def _place_of(change: SpecChange, written: Sequence[Written]) -> list[Written]:
     scores = [one.fits(change.name) for one in found]
     best = [one for one, score in zip(found, scores) if score and score == max(scores)]
     return best or (found if change.is_only and len(found) == 1 else [])
-
-
-def _found(pattern: str, name: str) -> bool:
-    try:
-        return re.search(pattern, name) is not None
-    except re.error:
-        return False
-
-
-class _Helpers(NamedTuple):
-    """The functions of a file that are given axes.
-
-    Attributes:
-        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before, and
-            what it is the axes of.
-        takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
-        constants: The variables that are specs, with their axes.
-    """
-
-    makers: Mapping[str, tuple[int, str]]
-    takers: Mapping[str, tuple[int, str]]
-    constants: Mapping[str, _Constant]
-
-
-def _helpers(tree: ast.Module) -> _Helpers:
-    constraining = {one.name for one in helpers_of(tree)}
-    functions: list[tuple[str, ast.FunctionDef | ast.Lambda]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name not in constraining:
-            functions.append((node.name, node))
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            functions.append((name_of(node.targets[0]), node.value))
-    makers: dict[str, tuple[int, str]] = {}
-    takers: dict[str, tuple[int, str]] = {}
-    for name, one in [*functions] * _MOST_DEEP:
-        rest = one.args.vararg.arg if one.args.vararg else ""
-        handed = dict(_handed_to_flax(one))
-        if rest and (rest in handed or _unpacks(one, rest, _SPECS | makers.keys())):
-            makers[name] = len(_names_of(one)), handed.get(rest, "")
-        given = _names_of(one)
-        for axes in [axes for axes in handed if axes in given]:
-            takers[name] = given.index(axes), handed[axes]
-    return _Helpers(makers, takers, dict(_constants(tree)))
-
-
-def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-
-
-def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
-    """The variables of a file that are specs, as `ROWS = P("model", None)`, each assigned once."""
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
-    pairs = [(node.targets[0], node.value) for node in assigned]
-    for target, value in [*pairs]:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs += zip(target.elts, value.elts)
-    count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
-    for target, value in pairs:
-        if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):
-            is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
-            spec = value.args[1] if is_sharding else value
-            axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
-            if axes is not None and isinstance(spec, ast.Call):
-                mesh = ast.unparse(value.args[0]) if is_sharding else ""
-                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh)
-
-
-def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:
-    """The variables that a function hands to flax as axes, each with the argument that gets the initializer, if any."""
-    words = [node for node in ast.walk(function) if isinstance(node, ast.keyword)]
-    of = {id(node.value): node.arg or "" for node in words}
-    variables = {node.value.id: node.arg or "" for node in words if isinstance(node.value, ast.Name)}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and name_of(node.targets[0]) in variables:
-            of[id(node.value)] = variables[name_of(node.targets[0])]
-    for call in ast.walk(function):
-        if isinstance(call, ast.Call) and name_of(call.func) in _PARTITIONING:
-            yield from ((one.id, of.get(id(call), "")) for one in call.args[1:2] if isinstance(one, ast.Name))
-
-
-def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: _Helpers) -> Iterator[Written]:
-    """The specs under a part of a source, each with what it is for."""
-    fixed, of = helpers.makers.get(name_of(node.func), (-1, "")) if isinstance(node, ast.Call) else (-1, "")
-    if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
-        axes = _axes(node.args[fixed:])
-        if axes is not None:
-            named = [str(one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)]
-            yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
-            return
-    if isinstance(node, ast.Name) and node.id in helpers.constants and names:
-        yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
-        return
-    is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
-    is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
-    if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
-        axes = _axes(node.args if isinstance(node, ast.Call) else node.elts)
-        if axes is not None:
-            yield Written(node, axes, names, patterns)
-        return
-    for child, more, keys in _children(node, helpers):
-        yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
-
-
-def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
-    """The parts of a piece of source, each with the names and the patterns that it is for beside those of the whole."""
-    if isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values):
-            yield value, (str(key.value),) if isinstance(key, ast.Constant) else (), ()
-    elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-        key = node.targets[0].slice
-        text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
-        yield node.value, (text,), (text,) if text else ()
-    elif isinstance(node, ast.Assign):
-        yield node.value, tuple(filter(None, map(name_of, node.targets))), ()
-    elif isinstance(node, ast.Call):
-        if not isinstance(node.func, ast.Name):  # dense(...)(x).reshape(...)
-            yield node.func, (), ()
-        named = [one.value for one in node.keywords if one.arg == "name"]
-        own = tuple(str(one.value) for one in named if isinstance(one, ast.Constant))
-        taken, of = helpers.takers.get(name_of(node.func), (-1, ""))
-        if taken >= 0:
-            own += tuple(one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
-        for place, argument in enumerate(node.args):
-            yield argument, (*own, name_of(node.func), *((of, _HANDED) if place == taken else ())), ()
-        for word in node.keywords:
-            yield word.value, (*own, *filter(None, [word.arg])), ()
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield child, (), ()
-
-
-def _axes(entries: list[ast.expr]) -> Dims | None:
-    """The axes of a spec; None if they are not written out."""
-    try:
-        dims = [ast.literal_eval(one) for one in entries]
-        return tuple(() if dim is None else (dim,) if isinstance(dim, str) else tuple(dim) for dim in dims)
-    except (ValueError, TypeError):
-        return None

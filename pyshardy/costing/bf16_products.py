@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from pyshardy.costing.narrowing import scaled
+from pyshardy.costing.narrowing import scaled, sends_one
 from pyshardy.costing.program import (
     IS_PRECISE,
+    PRODUCTS,
     CostBlock,
     CostKind,
     CostOp,
@@ -23,14 +24,13 @@ from pyshardy.costing.program import (
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
-_PRODUCTS = frozenset(op_names("stablehlo.", "convolution dot dot_general"))
 _PASSING = frozenset(
     op_names(
         "stablehlo.", "broadcast_in_dim concatenate dynamic_slice gather pad reshape reverse select slice transpose"
     )
 )
 """Ops whose operands are read as bf16 if their result is."""
-_MAKING = ELEMENTWISE | _PRODUCTS | _PASSING | {"stablehlo.reduce"}
+_MAKING = ELEMENTWISE | PRODUCTS | _PASSING | {"stablehlo.reduce"}
 """Ops that can return bf16 instead of f32."""
 
 
@@ -60,7 +60,7 @@ class _Narrowing:
             self.tensors[value] = _as_bf16(self.tensors[value])
         ops: list[CostOp] = []
         for op in block.ops:
-            if not narrow.isdisjoint(op.results) and self._is_sent(op):
+            if not narrow.isdisjoint(op.results) and sends_one(op, self.sends):
                 op = self._sent(op, narrow, ops)
             elif not (narrow.isdisjoint(op.results) and narrow.isdisjoint(op.operands)):
                 op = self._typed(op)
@@ -69,24 +69,21 @@ class _Narrowing:
 
     def _narrow(self, block: CostBlock) -> set[int]:
         """The values of a block that are kept in bf16."""
-        if not any(op.kind.name in _PRODUCTS for op in block.ops):
+        if not any(op.kind.name in PRODUCTS for op in block.ops):
             return set()
         uses = uses_of(block)
         reads: dict[int, int] = {}
         narrow: set[int] = set()
         for op in reversed(block.ops):
-            if len(op.results) == 1 and (self._is_sent(op) or op.kind.name in _MAKING) and not op.regions:
+            if len(op.results) == 1 and (sends_one(op, self.sends) or op.kind.name in _MAKING) and not op.regions:
                 (value,) = op.results
                 if self.tensors[value].dtype == "f32" and 0 < uses[value] == reads.get(value):
                     narrow.add(value)
-            is_passing = self._is_sent(op) or op.kind.name in _PASSING
+            is_passing = sends_one(op, self.sends) or op.kind.name in _PASSING
             if _multiplies_bf16(op) or (is_passing and not narrow.isdisjoint(op.results)):
                 for operand in op.operands:
                     reads[operand] = reads.get(operand, 0) + 1
         return narrow
-
-    def _is_sent(self, op: CostOp) -> bool:
-        return op.traffic is not None and op.traffic.kind in self.sends and len(op.operands) == len(op.results) == 1
 
     def _typed(self, op: CostOp) -> CostOp:
         """An op with the types that its operands and results have now."""
@@ -112,7 +109,7 @@ class _Narrowing:
 
 def _multiplies_bf16(op: CostOp) -> bool:
     """Whether the matrix unit of a TPU reads the operands of an op as bf16."""
-    return op.kind.name in _PRODUCTS and not op.kind.fact(IS_PRECISE, False)
+    return op.kind.name in PRODUCTS and not op.kind.fact(IS_PRECISE, False)
 
 
 def _as_bf16(tensor: CostTensor) -> CostTensor:

@@ -35,8 +35,8 @@ def _merged(block: CostBlock, most_ops: int) -> CostBlock:
         if key is not None:
             twins = first.setdefault(key, [])
             (value,) = op.results
-            reach = max(ahead.values()) if _is_permutation(op) else most_ops
-            near = [twin for twin in twins if abs(ahead.get(value, 0) - ahead.get(twin, 0)) <= reach]
+            here, is_anywhere = ahead.get(value, 0), _is_permutation(op)
+            near = [twin for twin in twins if is_anywhere or abs(here - ahead.get(twin, 0)) <= most_ops]
             if near:
                 same[value] = near[0]
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST
@@ -103,3 +103,30 @@ def _renamed(kernel: Kernel, numbers: Mapping[int, int]) -> Kernel:
 
 def _new(values: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
     return tuple([numbers.get(value, value) for value in values])
+
+
+class Before:
+    """The kernels that must run before each kernel, as one bit per kernel.
+
+    Args:
+        kernels: The kernels of a block in an order in which they may run.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+        self.makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
+        self.readers: dict[int, list[int]] = {}
+        self._masks: list[int] = []
+        for index, kernel in enumerate(kernels):
+            mask = 0
+            for value in kernel.reads:
+                self.readers.setdefault(value, []).append(index)
+            for value in kernel.needs:
+                maker = self.makers.get(value)
+                if maker is not None:
+                    mask |= self._masks[maker] | 1 << maker
+            self._masks.append(mask)
+
+    def must(self, first: int, second: int) -> bool:
+        """Whether one kernel must run before another one, by their positions."""
+        return bool(self._masks[second] >> first & 1)

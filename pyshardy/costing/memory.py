@@ -105,6 +105,15 @@ class Planner:
             plans.append(self._plan(block, slots, homes))
         return tuple(plans)
 
+    def _hidden(self, kernels: Sequence[Kernel], kept: Collection[int]) -> tuple[Sequence[Kernel], Mapping[int, int]]:
+        """Kernels in the order in which collectives hide behind them, and where each of these collectives has ended."""
+        ends: Mapping[int, int] = {}
+        hides = self.compiler.hides
+        if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
+            saved = {value for one in kernels for value in one.writes}.difference(kept) if self.compiler.saves else None
+            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides, saved)
+        return with_late_loops(kernels, ends) if self.compiler.delays_loops else (kernels, ends)
+
     def _plan(self, block: Kernels, slots: list[tuple[int, int | None]], homes: dict[int, int]) -> MemoryPlan:
         kernels: Sequence[Kernel] = block.kernels
         if self.compiler.copies_overwritten:
@@ -114,13 +123,7 @@ class Planner:
             block = block._replace(results=tuple([moved.get(value, value) for value in block.results]))
         kept = {*block.results, *block.arguments}
         kernels = ordered(kernels, self.compiler.order, self.size, kept, block.arguments)
-        ends: Mapping[int, int] = {}
-        hides = self.compiler.hides
-        if self.seconds_of is not None and any(is_beside(kernel, hides) for kernel in kernels):
-            saved = {value for one in kernels for value in one.writes} - kept if self.compiler.saves else None
-            kernels, ends = hidden(kernels, [self.seconds_of(kernel) for kernel in kernels], self.size, hides, saved)
-        if self.compiler.delays_loops:
-            kernels, ends = with_late_loops(kernels, ends)
+        kernels, ends = self._hidden(kernels, kept)
         end = len(kernels)
         inner = {at: self._inner(kernel) for at, kernel in enumerate(kernels) if kernel.inner}
         last: dict[int, int] = {}
@@ -157,7 +160,7 @@ class _Places:
     """Chooses memory for the values of one block."""
 
     def __init__(
-        self, planner: Planner, kernels: list[Kernel], made: dict[int, int], last: dict[int, int], end: int
+        self, planner: Planner, kernels: Sequence[Kernel], made: dict[int, int], last: dict[int, int], end: int
     ) -> None:
         self.planner, self.kernels, self.made, self.last, self.end = planner, kernels, made, last, end
         self.is_placed: set[int] = set()

@@ -45,16 +45,16 @@ class _Narrowing:
         self.kinds: dict[tuple[CostKind, CostTensor, CostTensor], CostKind] = {}
 
     def block(self, block: CostBlock) -> CostBlock:
-        if not any(_is_one_of(op, self.narrows) for op in block.ops):
+        if not any(sends_one(op, self.narrows) for op in block.ops):
             return block
         uses = uses_of(block)
         makers = {op.results[0]: op for op in block.ops if len(op.results) == 1}
         readers = {value: op for op in block.ops for value in op.operands if uses[value] == 1}
         instead: dict[int, tuple[CostOp, ...]] = {}  # by the result of the op that is replaced
         for op in block.ops:
-            if _is_one_of(op, self.narrows):
+            if sends_one(op, self.narrows):
                 after = _read_by(op, readers)
-                before = _made_by(op, makers, readers) if _is_one_of(op, self.widens_late) else []
+                before = _made_by(op, makers, readers) if sends_one(op, self.widens_late) else []
                 if after:
                     instead.update(self._before([op, *after]))
                 elif before:
@@ -106,8 +106,13 @@ class _Narrowing:
         return op._replace(kind=self.kinds[key], operands=(operand,), results=(result,), traffic=traffic)
 
 
-def _is_one_of(op: CostOp, kinds: Collection[str]) -> bool:
-    """Whether an op is a collective of one of some kinds that sends one array."""
+def sends_one(op: CostOp, kinds: Collection[str]) -> bool:
+    """Whether an op is a collective that sends one array.
+
+    Args:
+        op: The op.
+        kinds: The kinds of collectives that count.
+    """
     return op.traffic is not None and op.traffic.kind in kinds and len(op.operands) == len(op.results) == 1
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyshardy.costing.kernels import Kernel
+from pyshardy.costing.kernels import Before, Kernel
 from pyshardy.costing.lowering import COPY
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 
@@ -31,7 +31,7 @@ def with_copies(
         The kernels, and the copies that become results, by the value that they copy.
     """
     arguments = {argument for argument, _ in pairs}
-    before = _Before(kernels)
+    before = Before(kernels)
     copies: dict[int, int] = {}
     moved: dict[int, int] = {}
     for argument, result in pairs:
@@ -39,39 +39,21 @@ def with_copies(
             continue
         if result in arguments:  # another part of the state: copied before it is overwritten
             moved[result] = new(tensors[result])
-        elif before.is_read_late(argument, result):
+        elif _is_read_late(before, argument, result):
             copies[argument] = new(tensors[argument])
     found = [_copy(tensors[value], value, copy) for value, copy in {**copies, **moved}.items()]
     return [*found, *(_reading(kernel, copies) for kernel in kernels)], moved
 
 
-class _Before:
-    """The kernels that must run before each kernel, as one bit per kernel."""
-
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
-        self.kernels = kernels
-        self.makers = {value: index for index, kernel in enumerate(kernels) for value in kernel.writes}
-        self.readers: dict[int, list[int]] = {}
-        self.masks: list[int] = []
-        for index, kernel in enumerate(kernels):
-            mask = 0
-            for value in kernel.reads:
-                self.readers.setdefault(value, []).append(index)
-            for value in kernel.needs:
-                maker = self.makers.get(value)
-                if maker is not None:
-                    mask |= self.masks[maker] | 1 << maker
-            self.masks.append(mask)
-
-    def is_read_late(self, argument: int, result: int) -> bool:
-        """Whether some reader of an argument need not run before the kernel that computes the result."""
-        maker = self.makers.get(result)
-        if maker is None:
-            return False
-        return any(
-            argument not in self.kernels[maker].in_place if reader == maker else not self.masks[maker] >> reader & 1
-            for reader in self.readers.get(argument, ())
-        )
+def _is_read_late(before: Before, argument: int, result: int) -> bool:
+    """Whether some reader of an argument need not run before the kernel that computes the result."""
+    maker = before.makers.get(result)
+    if maker is None:
+        return False
+    return any(
+        argument not in before.kernels[maker].in_place if reader == maker else not before.must(reader, maker)
+        for reader in before.readers.get(argument, ())
+    )
 
 
 def _copy(tensor: CostTensor, value: int, result: int) -> Kernel:

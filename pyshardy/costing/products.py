@@ -49,10 +49,7 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
                 continue
             if len(readers[value]) > 1 and not all(is_product(one) for one in readers[value]):
                 continue
-            is_between = (
-                is_product(maker) and len(kernel.writes) == 1 and _is_for_product(kernel.writes[0], readers, left)
-            )
-            if is_between and not _is_computed_before(value, kernel, tensors):
+            if is_product(maker) and _is_computed_behind(value, kernel, tensors, readers, left):
                 continue
             kernel = _joined(maker, kernel, value)
             left[value] -= 1
@@ -84,19 +81,23 @@ def _kind(kernel: Kernel) -> str | None:
     return None if kernel.root.traffic is None else kernel.root.traffic.kind
 
 
-def _is_for_product(value: int, readers: Mapping[int, Sequence[Kernel]], left: Mapping[int, int]) -> bool:
-    """Whether one product alone reads a value: it computes the value itself."""
-    return left.get(value) == 1 and is_product(readers[value][0])
+def _is_computed_behind(
+    value: int,
+    kernel: Kernel,
+    tensors: Sequence[CostTensor],
+    readers: Mapping[int, Sequence[Kernel]],
+    left: Mapping[int, int],
+) -> bool:
+    """Whether one product alone reads what a kernel makes of another one's value, and computes the kernel itself.
 
-
-def _is_computed_before(value: int, kernel: Kernel, tensors: Sequence[CostTensor]) -> bool:
-    """Whether the product that makes a value computes a kernel, although a product behind could.
-
-    One op of the kernel reads the value, and no conversion of 16-bit floats is near.
+    The product before computes it if one op of the kernel reads the value, and no conversion of 16-bit floats is near.
     """
+    result = kernel.writes[0]
+    if len(kernel.writes) > 1 or left.get(result) != 1 or not is_product(readers[result][0]):
+        return False
     names = [op.kind.name for op in kernel.ops]
     uses = [op.kind.name for op in kernel.ops if value in op.operands]
-    return len(uses) == 1 and uses[0] != _CONVERT and (tensors[value].dtype == "f32" or _CONVERT not in names)
+    return len(uses) > 1 or uses[0] == _CONVERT or (tensors[value].dtype != "f32" and _CONVERT in names)
 
 
 def _joins(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.kernels import Before, Kernels
 
 _REDUCE = "stablehlo.reduce"
 
@@ -26,21 +24,15 @@ def without_overwriting(block: Kernels) -> Kernels:
         if any(op.kind.name == _REDUCE for op in kernel.ops):
             for value in kernel.reads:
                 reductions.setdefault(value, []).append(at)
+    if not any(value in reductions for kernel in kernels for value in kernel.in_place):
+        return block._replace(kernels=tuple(kernels))
+    before = Before(kernels)
     for at, kernel in enumerate(kernels):
         beside = [
             value
             for value in kernel.in_place
-            if any(one != at and not _needs(kernels, *sorted((one, at))) for one in reductions.get(value, ()))
+            if any(one != at and not before.must(*sorted((one, at))) for one in reductions.get(value, ()))
         ]
         if beside:
             kernels[at] = kernel._replace(in_place=kernel.in_place.difference(beside))
     return block._replace(kernels=tuple(kernels))
-
-
-def _needs(kernels: Sequence[Kernel], first: int, last: int) -> bool:
-    """Whether a kernel needs what an earlier one computes."""
-    made = set(kernels[first].writes)
-    for kernel in kernels[first + 1 : last]:
-        if not made.isdisjoint(kernel.needs):
-            made.update(kernel.writes)
-    return not made.isdisjoint(kernels[last].needs)

@@ -13,6 +13,7 @@ from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
     IS_PRECISE,
     PAIRS,
+    PRODUCTS,
     RAGGED_NUMBERS,
     CostBlock,
     CostInput,
@@ -49,7 +50,6 @@ from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
-from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 from pyshardy.source.places import user_place
 
@@ -72,7 +72,6 @@ _EXTRA = {
     **dict.fromkeys(("chlo.ragged_dot", "mhlo.ragged_dot"), (RAGGED_NUMBERS,)),
 }
 """Attributes that a cost depends on, besides those that the rule of an op reads."""
-_PRODUCTS = frozenset(op_names("stablehlo.", "convolution dot dot_general"))
 _RAGGED_DIMS = re.compile(r"lhs_(contracting|ragged)_dimensions = \[([\d, ]+)\]")
 
 
@@ -347,7 +346,7 @@ class CostReader:
             found += kernel_facts(node)
         elif node.name == "stablehlo.collective_permute":
             found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
-        elif node.name in _PRODUCTS and _is_precise(node):
+        elif node.name in PRODUCTS and _is_precise(node):
             found.append((IS_PRECISE, True))
         return tuple(found)
 

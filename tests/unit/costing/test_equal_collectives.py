@@ -7,7 +7,7 @@ import pytest
 from pyshardy.costing.equal_collectives import with_equal_collectives_merged
 from pyshardy.costing.program import CostProgram, walk_ops
 
-from .build import described
+from .build import FIVE_ROUNDS, described
 
 GATHER = """%{} = "stablehlo.all_gather"({}) <{{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = {}, type = 0>,
   replica_groups = dense<{}> : tensor<{}xi64>, use_global_device_ids}}> : (tensor<8x4xf32>) -> tensor<16x4xf32>
@@ -74,14 +74,7 @@ def test_what_is_read_inside_a_loop_is_the_one_that_is_kept() -> None:
       {GATHER.format("a", "%x", 1, *ROWS)} {GATHER.format("b", "%x", 2, *ROWS)}
       %zero = stablehlo.constant dense<0> : tensor<i32>
       %r:2 = stablehlo.while(%i = %zero, %s = %a) : tensor<i32>, tensor<16x4xf32>
-      cond {{
-        %n = stablehlo.constant dense<5> : tensor<i32>
-        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %c : tensor<i1>
-      }} do {{
-        %one = stablehlo.constant dense<1> : tensor<i32>
-        %j = stablehlo.add %i, %one : tensor<i32>
-        %t = stablehlo.add %s, %b : tensor<16x4xf32>
+      {FIVE_ROUNDS}%t = stablehlo.add %s, %b : tensor<16x4xf32>
         stablehlo.return %j, %t : tensor<i32>, tensor<16x4xf32>
       }}
       return %r#1, %b : tensor<16x4xf32>, tensor<16x4xf32>

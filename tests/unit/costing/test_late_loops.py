@@ -10,7 +10,7 @@ from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.late_loops import with_late_loops
 
-from .build import described
+from .build import FIVE_ROUNDS, described
 
 PART = "tensor<64x64xf32>"
 PASSED = f'"stablehlo.collective_permute"(%p) <{{source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>}}> : ({PART}) -> {PART}'
@@ -22,14 +22,7 @@ def loop(*body: str) -> str:
     last = f"%b{len(body) - 1}"
     return f"""%zero = stablehlo.constant dense<0> : tensor<i32>
       %r:3 = stablehlo.while(%i = %zero, %p = %x, %s = %x) : tensor<i32>, {PART}, {PART}
-      cond {{
-        %n = stablehlo.constant dense<5> : tensor<i32>
-        %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        stablehlo.return %c : tensor<i1>
-      }} do {{
-        %one = stablehlo.constant dense<1> : tensor<i32>
-        %j = stablehlo.add %i, %one : tensor<i32>
-        {lines}
+      {FIVE_ROUNDS}{lines}
         stablehlo.return %j, %b0, {last} : tensor<i32>, {PART}, {PART}
       }}"""
 
