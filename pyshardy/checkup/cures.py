@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import log
@@ -10,9 +11,11 @@ from pyshardy.api.cost import cost
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import ShardyError, UsageError
+from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
+from pyshardy.results.partition import Partition
 from pyshardy.searching.planning.candidates import LayeredCandidates
 from pyshardy.source.places import SourcePlace
 
@@ -137,3 +140,32 @@ def gain(before: Figures, after: Figures, limit: float, is_free: bool = False, u
 
 def _shrunk(before: float, after: float) -> float:
     return log(before / after) if before > 0 and after > 0 else 0.0
+
+
+def avoided(before: Partition, after: Partition) -> str:
+    """The largest collective that a cure avoids, in words; empty if it avoids none.
+
+    Args:
+        before: The program.
+        after: The program with the cure.
+    """
+    was, now = (_sent(part) for part in (before, after))
+    gone = {key: size - now[key] for key, size in was.items() if 2 * now[key] < size}
+    if not gone:
+        return ""
+    key = max(gone, key=lambda one: gone[one])
+    story = next(one for one in before.collectives if _key(one) == key)
+    text, _, _ = story.text.partition(" There ")
+    return f"what it avoids: {text}"
+
+
+def _key(story: CollectiveStory) -> tuple[object, ...]:
+    return story.kind, story.axes, story.file, story.line
+
+
+def _sent(part: Partition) -> Counter[tuple[object, ...]]:
+    """The bytes of each kind of collective, by its line."""
+    sent: Counter[tuple[object, ...]] = Counter()
+    for story in part.collectives:
+        sent[_key(story)] += story.total_bytes
+    return sent

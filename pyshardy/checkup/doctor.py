@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
@@ -16,7 +15,7 @@ from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
-from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, gain
+from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures
@@ -29,7 +28,6 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
-from pyshardy.explain.collectives import CollectiveStory
 from pyshardy.ir.module import Module
 from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.report.diagnosis import Diagnosis, Figures, Finding, FindingKind
@@ -210,7 +208,7 @@ class _Checkup:
             ]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
-                cure = replace(cure, why=_joined(cure.why, _gone(self.found.partition, found.partition)))
+                cure = replace(cure, why=_joined(cure.why, avoided(self.found.partition, found.partition)))
             self.found = found
             findings.append(cure.finding(now, _figures(found)))
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
@@ -335,30 +333,6 @@ def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], 
 
 def _joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
-
-
-def _gone(before: Partition, after: Partition) -> str:
-    """The largest collective that a cure avoids, in words; empty if it avoids none."""
-    was, now = (_sent(part) for part in (before, after))
-    gone = {key: size - now[key] for key, size in was.items() if 2 * now[key] < size}
-    if not gone:
-        return ""
-    key = max(gone, key=lambda one: gone[one])
-    story = next(one for one in before.collectives if _key(one) == key)
-    text, _, _ = story.text.partition(" There ")
-    return f"what it avoids: {text}"
-
-
-def _key(story: CollectiveStory) -> tuple[object, ...]:
-    return story.kind, story.axes, story.file, story.line
-
-
-def _sent(part: Partition) -> Counter[tuple[object, ...]]:
-    """The bytes of each kind of collective, by its line."""
-    sent: Counter[tuple[object, ...]] = Counter()
-    for story in part.collectives:
-        sent[_key(story)] += story.total_bytes
-    return sent
 
 
 def _replication(remedy: Remedy, now: Figures, after: Figures) -> Finding:
