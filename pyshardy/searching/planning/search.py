@@ -115,8 +115,9 @@ class Search(SearchState):
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self.whole(ranked[0])
+        self.estimates.learn(ranked[0])
+        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
             best = self.estimates.best()
             is_done = assignment not in others and best is not None and best[0].fits

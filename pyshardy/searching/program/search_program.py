@@ -7,6 +7,7 @@ from functools import partial
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.further_layers import MIDDLE
 from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
@@ -34,7 +35,7 @@ from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.searching.program.layers import Family, find_families
-from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
+from pyshardy.searching.program.shorten import BETWEEN, Part, Short, layer_runs, part_of, shorten
 
 DOING = "searching for shardings"
 _AROUND_OTHERS = CONDITIONALS | {
@@ -89,7 +90,7 @@ def build_problem(
     name, mesh = mesh_to_search(root)
     program, index = build_program(short.root, specs)
     main, short_main = main_function(root), main_function(short.root)
-    counts = stretch_counts(families)
+    counts = [run.size for run in layer_runs(families)]
     layers = [_layer(part, counts) for part in _parts(short_main, index)]
     times = _times(short.root, index)
     return Problem(
