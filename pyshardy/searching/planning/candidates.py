@@ -32,9 +32,10 @@ from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.cost import view_for
 from pyshardy.results.partitioning import partition_in_place
-from pyshardy.results.sharded_program import import_program, propagate_in_place
+from pyshardy.results.sharded_program import Imported, import_program, propagate_in_place
+from pyshardy.searching.program.layers import Family
 from pyshardy.searching.program.search_program import short_program
-from pyshardy.searching.program.shorten import BETWEEN, layer_runs, part_of
+from pyshardy.searching.program.shorten import BETWEEN, Short, layer_runs, part_of
 
 CollectiveCounts = Mapping[tuple[str, str], tuple[int, int]]
 """How many collectives of a kind over some axes a step runs, and the bytes that every device sends for them."""
@@ -52,6 +53,7 @@ class LayeredCandidates:
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
+        layers: The short program with its families, which changes; by default, it is made.
 
     Attributes:
         is_exact: Whether no layer is left out, so prices equal those of the full estimate.
@@ -84,6 +86,7 @@ class LayeredCandidates:
         topology: Topology,
         model: CollectiveModel = CollectiveModel.FORMULA,
         is_open: bool = False,
+        layers: tuple[Short, tuple[Family, ...]] | None = None,
     ) -> None:
         self.topology, self.model = topology, model
         self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
@@ -92,7 +95,7 @@ class LayeredCandidates:
         if ops_named(module.root, ("sdy.sharding_group",)):
             raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
         with module.context, pause_gc():
-            short, families = short_program(module.root)
+            short, families = layers or short_program(module.root)
             if not is_open:
                 _share_nothing(short.root, mesh)
         self.is_exact = not families
@@ -140,8 +143,12 @@ class LayeredCandidates:
                 found[traffic.kind, axes] = count + times, bytes + times * traffic.sent_bytes
         return found
 
-    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
-        """The program of one device, with as few layers as the short version."""
+    def propagated(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Imported:
+        """The short program with these shardings and what they lead to.
+
+        Raises:
+            ShardyError: The shardings do not fit.
+        """
         given = [
             (kind, self._places[kind][place], sharding)
             for kind, shardings in (("arg_attrs", inputs), ("res_attrs", outputs))
@@ -150,6 +157,11 @@ class LayeredCandidates:
         ]
         candidate = self._imported.annotated(given)
         propagate_in_place(candidate)
+        return candidate
+
+    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
+        """The program of one device, with as few layers as the short version."""
+        candidate = self.propagated(inputs, outputs)
         module, root = candidate.module, candidate.root
         partition_in_place(module, root, self.meshes, self._ending)
         return CostReader(root, self.meshes, module.name, self._kinds).program()

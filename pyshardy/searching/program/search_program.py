@@ -187,7 +187,13 @@ def _times(root: Op, index: ProgramIndex) -> list[int]:
     return [counts[op].times if op in counts else int(op.name == LOOP) for op in index.ops]
 
 
-def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, objective: Objective) -> Problem:
+def problem_of(
+    module: Module,
+    topology: Topology,
+    collectives: CollectiveModel,
+    objective: Objective,
+    layers: tuple[Short, tuple[Family, ...]] | None = None,
+) -> Problem:
     """The problem of a search: the input of propagation, with the mesh and the hardware.
 
     Args:
@@ -195,13 +201,14 @@ def problem_of(module: Module, topology: Topology, collectives: CollectiveModel,
         topology: The chip, and the networks of the mesh axes.
         collectives: The model of collectives.
         objective: What makes a plan better, with the bytes of memory that a device may use.
+        layers: The short program with its families, which changes; by default, it is made.
 
     Raises:
         UsageError: The program has no mesh, or several.
         PassError: The module breaks a requirement of propagation.
     """
     with module.context, pause_gc():
-        short, families = short_program(module.root)
+        short, families = layers or short_program(module.root)
         stage = sharding_stages(for_module(PropagateOptions(view=view_for(topology.hardware)), short.root))[0]
         context = run_on_root(module, short.root, stage.passes)
         return build_problem(module.root, short, families, context.specs, topology, collectives, objective)
