@@ -150,7 +150,7 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
         between: The intermediate values; by default none.
 
     Raises:
-        UsageError: An input or a value does not exist, or axes do not fit it.
+        UsageError: An input or a value does not exist, or axes do not fit it, or are forbidden.
     """
     between = between or Values(lambda constrained: space.problem)
     inputs = space.problem.inputs
@@ -160,7 +160,10 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
     constraints = {}
     for name, axes in annotations.items():
         if name in names:
-            found[names[name]] = checked_dims(DOING, name, axes, space.groups[names[name]].shape, space.sizes)
+            group = names[name]
+            found[group] = dims = checked_dims(DOING, name, axes, space.groups[group].shape, space.sizes)
+            if not space.permits(group, dims):
+                raise UsageError(DOING, got=f"{dims} for {name}", needed="axes that forbid and whole_below leave to it")
         else:
             number = between.number(name, list(names))
             constraints[number] = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.options import did_you_mean
 from pyshardy.errors import UsageError
 from pyshardy.frontend.input_names import matching_names
@@ -16,6 +18,20 @@ ALL = "*"
 """Stands for all axes."""
 _OF_ANY_MESH = ("data", "model")
 """The axes that a search over meshes may use: not every mesh has both."""
+
+
+class Permission(NamedTuple):
+    """What the user's limits leave to one input.
+
+    Attributes:
+        forbidden: The mesh axes that it may not have.
+    """
+
+    forbidden: frozenset[str] = frozenset()
+
+    def allows(self, dims: Dims) -> bool:
+        """Whether the input may have these axes."""
+        return self.forbidden.isdisjoint(axis for axes in dims for axis in axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,10 @@ class Forbidden:
                 )
             for place in matching_names(pattern, names):
                 found[place] |= set(axes) if ALL in forbidden else set(forbidden)
-        inputs = [fact._replace(forbidden=frozenset(one)) for fact, one in zip(problem.inputs, found)]
+        inputs = [
+            fact._replace(permitted=Permission(frozenset(one)) if one else None)
+            for fact, one in zip(problem.inputs, found)
+        ]
         return replace(problem, inputs=tuple(inputs)) if any(found) else problem
 
 

@@ -48,6 +48,16 @@ def test_small_inputs_stay_whole() -> None:
     assert found["params['b']"] == set() and any(found.values())
 
 
+@pytest.mark.parametrize("options", [{"forbid": {"x": "data"}}, {"whole_below": 1 << 30}])
+def test_a_partitioner_cannot_give_what_is_forbidden(options: dict[str, Any]) -> None:
+    def partitioner(task: pyshardy.SearchTask) -> dict[str, Any]:
+        return {"x": (("data",), ())}
+
+    with pytest.raises(UsageError, match="got .* for x, needed axes that forbid and whole_below leave to it"):
+        axes(partitioner=partitioner, **options)
+    assert "data" in axes(partitioner=partitioner, forbid={"x": "model"})["x"]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
