@@ -85,6 +85,7 @@ class Problem:
         layers: Empty if no layer is left out. Else per op the number of its stretch of repeated layers, or -1, and the
             number of layers that the op represents.
         places: Gives the numbers of the values that lines of the source compute, by the line and the shape.
+        permitted: Which axes a constraint of an intermediate value may have; None for all.
     """
 
     program: Program
@@ -100,6 +101,7 @@ class Problem:
     objective: Objective
     layers: Sequence[tuple[int, int]] = ()
     places: Callable[[], Mapping[Hashable, int]] = dict
+    permitted: Permitted | None = None
 
     @property
     def limit(self) -> float:

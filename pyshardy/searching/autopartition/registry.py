@@ -159,14 +159,14 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
     found: list[Dims] = list(space.empty)
     constraints = {}
     for name, axes in annotations.items():
-        if name in names:
-            group = names[name]
+        group = names.get(name)
+        if group is not None:
             found[group] = dims = checked_dims(DOING, name, axes, space.groups[group].shape, space.sizes)
-            if not space.permits(group, dims):
-                raise UsageError(DOING, got=f"{dims} for {name}", needed="axes that forbid and whole_below leave to it")
         else:
             number = between.number(name, list(names))
-            constraints[number] = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)
+            constraints[number] = dims = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)
+        if not space.permits(group, dims):
+            raise UsageError(DOING, got=f"{dims} for {name}", needed="axes that the options of the search leave to it")
     return Answer(tuple(found), constraints)
 
 

@@ -131,9 +131,9 @@ class Space:
         """Whether inputs of a group can have these axes: each once, allowed, and with shards of equal size."""
         return self.permits(group, dims) and are_equal_shards(self.groups[group].shape, dims, self.sizes)
 
-    def permits(self, group: int, dims: Dims) -> bool:
-        """Whether the limits of the user leave these axes to the inputs of a group."""
-        permitted = self.groups[group].permitted
+    def permits(self, group: int | None, dims: Dims) -> bool:
+        """Whether the limits of the user leave these axes to the inputs of a group, or, by None, to a constraint."""
+        permitted = self.problem.permitted if group is None else self.groups[group].permitted
         return permitted is None or permitted.allows(dims)
 
     def sharding(self, group: int, dims: Dims) -> TensorSharding:
