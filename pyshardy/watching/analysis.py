@@ -83,7 +83,7 @@ class Analysis(Printable):
             found += summary_tables(summary, self.options).lines(width)
             found += self._whole(width)
             if self.cost is not None:
-                found += [Text(), *cost_tables(self.cost.estimate).lines(width)]
+                found += [Text(), *cost_tables(self.cost.told).lines(width)]
                 if self.by:
                     found += [Text(), *place_tables(By(self.by), self.cost.by(self.by)).lines(width)]
             return found
