@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
@@ -233,7 +233,7 @@ class Constraining:
         ideas = expert_dims(self.space, assignment, sites, self._classes)
         search = ConstraintSearch(
             self.space.axes, lambda other: self.price(assignment, other), self._score, self.limits.until, most, ideas,
-            best=dict(chosen), quick=start.quick,
+            partial(self.space.permits, None), best=dict(chosen), quick=start.quick,
         )  # fmt: skip
         search.run(sites)
         self.tries += search.tries
@@ -273,7 +273,9 @@ class Constraining:
         return self.tries >= self._most or time.monotonic() > self.limits.until
 
     def price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
-        """The careful estimate; None if it cannot be propagated."""
+        """The careful estimate; None if it cannot be propagated, or the user does not permit a constraint."""
+        if not all(self.space.permits(None, dims) for dims in chosen.values()):
+            return None
         key = assignment, tuple(sorted(chosen.items()))
         if key not in self._known:
             self._known[key] = self._price(assignment, chosen) if chosen else self.plain(assignment)
