@@ -58,7 +58,7 @@ def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]
     changes: dict[int, Dims] = {}
     for group in groups:
         dims = assignment[group]
-        if not space.groups[group].is_free or any(axis in axes for axes in dims):
+        if not _is_stored(space, group) or any(axis in axes for axes in dims):
             continue
         shape = space.groups[group].shape
         order = sorted(range(len(dims)), key=lambda dim: (bool(dims[dim]) is not on_top, -shape[dim], dim))
@@ -84,7 +84,7 @@ def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups:
         dims = assignment[group]
         used = {axis for one in dims for axis in one}
         shape = space.groups[group].shape
-        if not space.groups[group].is_free or not shape:
+        if not _is_stored(space, group) or not shape:
             continue
         whole = [dim for dim in range(len(dims)) if not dims[dim]] or list(range(len(dims)))
         for dim in sorted(whole, key=lambda dim: (-shape[dim], dim)):
@@ -97,6 +97,11 @@ def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups:
                 changes[group] = new
                 break
     return with_dims(assignment, changes)
+
+
+def _is_stored(space: Space, group: int) -> bool:
+    """Whether it may be split to save memory: what is small stays whole."""
+    return space.groups[group].is_free and group not in space.small
 
 
 def _without(dims: Dims, axis: str) -> Dims:
@@ -225,8 +230,8 @@ def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
 
 def small_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
     """Moves of one group of inputs, or of parameters with their optimizer state."""
-    for group in sorted(range(len(space.groups)), key=lambda one: -_size(space, one)):
-        if not space.groups[group].is_free:
+    for group in sorted(range(len(space.groups)), key=lambda one: -space.bytes_of(one)):
+        if not _is_stored(space, group):
             continue
         for groups in together(space, group):
             for axis, _ in space.axes:
@@ -243,7 +248,3 @@ def put_all(space: Space, assignment: Assignment, groups: Sequence[int], dim: in
     for axis, _ in space.axes:
         assignment = put(space, assignment, axis, [(group, dim) for group in groups])
     return assignment
-
-
-def _size(space: Space, group: int) -> int:
-    return space.groups[group].bytes * len(space.groups[group].members)

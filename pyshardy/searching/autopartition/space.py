@@ -22,6 +22,8 @@ from pyshardy.searching.autopartition.ties import head_of, ties_of
 from pyshardy.searching.autopartition.uses import DimUnion, is_updated_alone, used_alike
 
 _KEYS: Final = re.compile(r"\[[^\]]*\]|[^\[.]+")
+_SMALL: Final = 5e-4
+"""A group with this share of the bytes of all inputs is small."""
 
 Assignment = tuple[Dims, ...]
 """Per group the axes of its inputs."""
@@ -121,6 +123,16 @@ class Space:
             members = (self.problem.inputs[member].value for member in self.groups[group].members)
             found[self._dims.find(next(value for value in members if value >= 0), dim)] = number
         return found
+
+    @cached_property
+    def small(self) -> frozenset[int]:
+        """The groups whose memory does not matter, such as norms and biases: as a rule, no axis is put on one alone."""
+        sizes = [self.bytes_of(number) for number in range(len(self.groups))]
+        return frozenset(number for number, size in enumerate(sizes) if size < _SMALL * sum(sizes))
+
+    def bytes_of(self, group: int) -> int:
+        """The bytes of all members of a group, as a whole."""
+        return self.groups[group].bytes * len(self.groups[group].members)
 
     @property
     def empty(self) -> Assignment:
