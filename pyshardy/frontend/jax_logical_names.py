@@ -46,8 +46,11 @@ def _has_names(node: Any) -> bool:
 def _names(leaf: Any, name: str) -> Any:
     if _is_variable(leaf):
         value = leaf.get_value() if hasattr(leaf, "get_value") else leaf.value
-        held = {"": value} if is_partition_spec(value) else leaf.get_metadata()  # the first by nnx.get_partition_spec
-        return next((held[key] for key in ("", *_METADATA) if held.get(key)), ())
+        if is_partition_spec(value):  # a state that `nnx.get_partition_spec` returned
+            return value
+        held = leaf.get_metadata()
+        names = next((held[key] for key in _METADATA if held.get(key)), ())
+        return _stacked(names, held) if isinstance(names, tuple) else names
     if _is_box(leaf):
         return leaf.names
     if _is_named_array(leaf):
@@ -58,6 +61,14 @@ def _names(leaf: Any, name: str) -> Any:
         return ()
     needed = "PartitionSpecs, boxes of linen, variables of nnx, named arrays of haliax, or arrays without names"
     raise UsageError(_DOING, where=name, got=named_type(leaf), needed=needed)
+
+
+def _stacked(names: tuple[Any, ...], held: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The names with that of the layers, which MaxText keeps beside those of a variable of stacked layers."""
+    layers, at = held.get("partition_name"), held.get("param_scan_axis")
+    if layers is None or not isinstance(at, int) or layers in names:
+        return names
+    return (*names[:at], layers, *names[at:])
 
 
 def _checked(where: str, names: Any) -> tuple[str | None, ...]:

@@ -68,7 +68,7 @@ def _python(axes: tuple[str, ...]) -> str:
 
 
 def _maxtext(rules: Iterable[LogicalRule], mesh: Sequence[tuple[str, int]], remarks: Iterable[str]) -> str:
-    """Lines of a configuration; MaxText keeps its own rules for other logical axes.
+    """Lines of a configuration; MaxText keeps its own rules for other logical axes, and size 1 for other mesh axes.
 
     >>> print(_maxtext([("embed", ("fsdp",)), ("norm", ())], [("fsdp", 4), ("tensor", 2)], []), end="")
     ici_fsdp_parallelism: 4
@@ -86,7 +86,7 @@ def _maxtext(rules: Iterable[LogicalRule], mesh: Sequence[tuple[str, int]], rema
             needed=f"one of {', '.join(_MAXTEXT)}",
             hint='a plan for a mesh of these names, such as mesh={"fsdp": 4, "tensor": 2}',
         )
-    sizes = dict(mesh)
+    sizes = {name: size for name, size in mesh if size > 1}
     known = [name for name in _MAXTEXT if name in sizes]
     lines = [f"# {one}" for one in remarks]
     if known != list(sizes):

@@ -67,6 +67,15 @@ def test_names_as_frameworks_have_them(leaf: Any) -> None:
     assert list(logical_names({"params": {"layers": [leaf]}})) == [("params['layers'][0]", ("embed", "mlp"))]
 
 
+def test_the_layers_of_a_stack_in_maxtext() -> None:
+    stacked = Variable(ARRAY, out_sharding=("embed", "mlp"), partition_name="layers", param_scan_axis=1)
+    named = Variable(ARRAY, out_sharding=("layers", "mlp"), partition_name="layers", param_scan_axis=1)
+    assert list(logical_names({"p": [stacked, named]})) == [
+        ("p[0]", ("embed", "layers", "mlp")),
+        ("p[1]", ("layers", "mlp")),
+    ]
+
+
 @pytest.mark.parametrize("leaf", [ARRAY, jax.ShapeDtypeStruct((2,), "int32"), P(), Variable(ARRAY), Box(ARRAY, ())])
 def test_arrays_without_names(leaf: Any) -> None:
     assert list(logical_names({"x": leaf, "y": None})) == [("x", ())]
