@@ -64,6 +64,15 @@ def names_inside(pattern: str, names: Sequence[str]) -> list[int]:
     return found
 
 
+def path_within(name: str, keys: int = 1) -> str:
+    """The path within an argument, or within a result that has some keys; "" for one that is no tree.
+
+    >>> path_within("state.params['w']") == path_within("result[0].params['w']", keys=2), path_within("batch")
+    (True, '')
+    """
+    return "\0".join(text for text, _ in _parts(name)[keys:])
+
+
 def _parts(name: str) -> list[tuple[str, bool]]:
     """The keys and attributes along a path, and whether each is in brackets without quotes."""
     found = []

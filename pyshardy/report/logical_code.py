@@ -155,7 +155,7 @@ import haliax as hax
 import jax
 from jax.sharding import AxisType
 
-AXIS_MAPPING = {{  # for hax.named_jit(axis_resources=AXIS_MAPPING) and hax.axis_mapping(AXIS_MAPPING)
+AXIS_MAPPING = {{  # of arguments: parameters, optimizer state, batch
 {rules}
 }}
 

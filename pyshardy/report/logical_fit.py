@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ def by_table(names: Names, rules: Iterable[LogicalRule]) -> Dims:
     return without_end(tuple(() if name is None else found.get(name, ()) for name in names))
 
 
-def fit(arrays: Sequence[LogicalArrays], once: bool) -> Fit:
+def fit(arrays: Sequence[LogicalArrays], once: bool, first: Collection[str] = ()) -> Fit:
     """The rules that give most bytes their shardings.
 
     Whether rules for some arrays exist is decided exactly: a rule that would give an array a wrong axis has to come
@@ -104,8 +104,9 @@ def fit(arrays: Sequence[LogicalArrays], once: bool) -> Fit:
     Args:
         arrays: What `grouped` returns.
         once: Whether a logical axis has one rule, as `by_table` takes it; otherwise `by_rules` reads them.
+        first: Logical axes whose rules come first where that makes no difference to the arrays.
     """
-    orders = _Orders(arrays, once)
+    orders = _Orders(arrays, once, first)
     weights = [max(1, one.bytes) for one in arrays]
     kept, is_most = _heaviest(weights, orders)
     rules = orders.order(kept) or []
@@ -150,8 +151,9 @@ class _Orders:
     each with the rules of which one has to come before it.
     """
 
-    def __init__(self, arrays: Sequence[LogicalArrays], once: bool) -> None:
-        self.rules = list(dict.fromkeys(rule for one in arrays for rule in _needs(one)))
+    def __init__(self, arrays: Sequence[LogicalArrays], once: bool, first: Collection[str]) -> None:
+        rules = dict.fromkeys(rule for one in arrays for rule in _needs(one))
+        self.rules = sorted(rules, key=lambda rule: rule[0] not in first)
         self._numbers = {rule: number for number, rule in enumerate(self.rules)}
         self._needed = [self._set(_needs(one)) for one in arrays]
         self._waits = [list(self._waits_of(one, once)) for one in arrays]

@@ -51,6 +51,8 @@ class LogicalRules(Printable):
         misfits: The inputs to which the rules give another sharding, the largest first.
         arrays: All inputs that have logical axes given, those together that are sharded alike.
         mesh: The name and size of every mesh axis.
+        first: The logical axes of inputs that are not updated, such as a batch, whose rules come first where they can:
+            activations have such axes too, beside those of weights.
         once: Whether every logical axis has one rule.
         is_most: Whether it is sure that no rules give more bytes the shardings of the plan.
     """
@@ -59,6 +61,7 @@ class LogicalRules(Printable):
     misfits: tuple[LogicalMisfit, ...]
     arrays: tuple[LogicalArrays, ...]
     mesh: tuple[tuple[str, int], ...]
+    first: tuple[str, ...] = ()
     once: bool = False
     is_most: bool = True
 
@@ -84,7 +87,7 @@ class LogicalRules(Printable):
 
     def one_per_name(self) -> LogicalRules:
         """Rules in which every logical axis stands once, for flax's nnx and for haliax."""
-        return self if self.once else logical_rules(self.arrays, self.mesh, once=True)
+        return self if self.once else logical_rules(self.arrays, self.mesh, self.first, once=True)
 
     def code(self, framework: Framework | str) -> str:
         """The rules as text to paste.
@@ -113,17 +116,19 @@ class LogicalRules(Printable):
 
 
 def logical_rules(
-    arrays: Iterable[LogicalArrays], mesh: tuple[tuple[str, int], ...], *, once: bool = False
+    arrays: Iterable[LogicalArrays], mesh: tuple[tuple[str, int], ...], first: Iterable[str] = (), *, once: bool = False
 ) -> LogicalRules:
     """The logical axis rules that give most bytes their shardings.
 
     Args:
         arrays: The inputs with their logical axes and shardings.
         mesh: The name and size of every mesh axis.
+        first: Logical axes whose rules come first where they can.
         once: Whether every logical axis has one rule.
     """
+    ahead = tuple(dict.fromkeys(first))
     groups = grouped(arrays)
-    found = fit(groups, once)
+    found = fit(groups, once, ahead)
     read = by_table if once else by_rules
     misfits = []
     for number, one in enumerate(groups):
@@ -131,7 +136,7 @@ def logical_rules(
         if given != one.axes:
             causes = tuple(name for cause in found.causes.get(number, ()) for name in groups[cause].inputs)
             misfits.append(LogicalMisfit(one, given, tuple(_disagreeing(one, given)), causes))
-    return LogicalRules(found.rules, tuple(misfits), tuple(groups), mesh, once, found.is_most)
+    return LogicalRules(found.rules, tuple(misfits), tuple(groups), mesh, ahead, once, found.is_most)
 
 
 def _disagreeing(one: LogicalArrays, given: Dims) -> Iterator[str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyshardy.errors import UsageError
-from pyshardy.frontend.input_names import names_inside
+from pyshardy.frontend.input_names import names_inside, path_within
 from pyshardy.frontend.jax_logical_names import logical_names
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.report.logical_fit import LogicalArrays, Names
@@ -30,11 +30,18 @@ def logical_rules_of(plan: PlanSummary, trees: Mapping[str, Any]) -> LogicalRule
     named = list(logical_names(trees))
     inputs = [spec for spec in plan.specs if not spec.is_output]
     found: list[LogicalArrays] = []
+    first: list[str] = []
+    outputs = [spec for spec in plan.specs if spec.is_output]
+    updated = {(path_within(spec.name, keys), spec.shape) for spec in outputs for keys in (1, 2)}
     known: set[int] = set()
     for spec in inputs:
         positions = names_inside(spec.name, [name for name, _ in named])
         known.update(positions)
-        found += _arrays(spec, [named[position] for position in positions])
+        arrays = list(_arrays(spec, [named[position] for position in positions]))
+        found += arrays
+        path = path_within(spec.name)
+        if not path or (path, spec.shape) not in updated:
+            first += [name for one in arrays for name in one.names if name is not None]
     for argument in trees:
         if not any(names_inside(named[position][0], [argument]) for position in known):
             raise UsageError(
@@ -42,7 +49,7 @@ def logical_rules_of(plan: PlanSummary, trees: Mapping[str, Any]) -> LogicalRule
                 got=f"the argument {argument}, of which no array is an input of the plan",
                 needed=f"arguments with inputs such as {', '.join(spec.name for spec in inputs[:3]) or 'none'}",
             )
-    return logical_rules(found, plan.mesh)
+    return logical_rules(found, plan.mesh, first)
 
 
 def _arrays(spec: PlanSpec, named: Sequence[tuple[str, Names]]) -> Iterator[LogicalArrays]:

@@ -47,6 +47,14 @@ def test_what_the_rules_do_not_fit() -> None:
     assert all(len(line) <= 120 for line in str(found).splitlines())
 
 
+def test_the_rules_of_a_batch_come_first() -> None:
+    batch = LogicalArrays(("x",), ("batch", None), (BOTH,), 1, 1024)
+    assert [name for name, _ in logical_rules([UP, batch], MESH).rules] == ["embed", "mlp", "batch"]
+    found = logical_rules([UP, batch], MESH, ["batch", "batch"])
+    assert found.first == ("batch",) and [name for name, _ in found.rules] == ["batch", "embed", "mlp"]
+    assert [name for name, _ in found.one_per_name().rules] == ["batch", "embed", "mlp"]
+
+
 def test_one_rule_for_every_name() -> None:
     experts = LogicalArrays(("params['experts']",), ("experts", "embed", "mlp"), (MODEL,), 1, 1 << 20)
     dense = LogicalArrays(("params['up']",), ("embed", "mlp"), ((), MODEL), 1, 4 << 20)

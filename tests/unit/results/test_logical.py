@@ -21,7 +21,10 @@ SPECS = (
     PlanSpec("state.params['layers_*']['down']['kernel'].value", (2048, 512), "f32", DOWN, 4),
     PlanSpec("state.params['layers_*']['down']['bias']", (512,), "f32", ((),), 4),
     PlanSpec("state.mu['layers_*']['up']['kernel'].value", (512, 2048), "f32", UP, 4),
-    PlanSpec("result.params['layers_*']['up']['kernel'].value", (512, 2048), "f32", DOWN, 4, True),
+    PlanSpec("result[0].params['layers_*']['up']['kernel'].value", (512, 2048), "f32", UP, 4, True),
+    PlanSpec("result[0].params['layers_*']['down']['kernel'].value", (2048, 512), "f32", DOWN, 4, True),
+    PlanSpec("result[0].mu['layers_*']['up']['kernel'].value", (512, 2048), "f32", UP, 4, True),
+    PlanSpec("result[1]", (), "f32", (), 1, True),
     PlanSpec("batch", (256, 512), "bf16", DATA, 1),
 )
 PLAN = Plan(
@@ -45,9 +48,18 @@ def layers(up: Any = INTO, down: Any = OUT) -> Any:
 
 def test_the_axes_of_a_state_and_of_a_batch() -> None:
     found = PLAN.logical_rules(state=State(layers(), layers()), batch=("batch", None))
-    assert found.fits and found.pairs == (("embed", "data"), ("mlp", "model"), ("batch", "data"))
+    assert found.fits and found.pairs == (("batch", "data"), ("embed", "data"), ("mlp", "model"))
     assert found.bytes == 3 * 4 * 512 * 2048 * 4 + 4 * 512 * 4 + 256 * 512 * 2
     assert found.mesh == PLAN.summary.mesh
+
+
+def test_the_rule_of_a_batch_comes_first_where_it_can() -> None:
+    found = PLAN.logical_rules(state=State(layers(), layers()), batch=("batch", "embed"))
+    assert found.first == ("batch", "embed")
+    assert found.misfits == () and found.pairs[0] == ("batch", "data")  # before "embed", which is whole then
+    returned = [replace(one, name=one.name.replace("result[0]", "result")) for one in SPECS]
+    plan = Plan(replace(PLAN.summary, specs=tuple(returned)))
+    assert plan.logical_rules(state=State(layers(), layers()), batch=("batch", None)).first == ("batch",)
 
 
 def test_a_part_of_the_arguments() -> None:
