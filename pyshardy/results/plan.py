@@ -41,7 +41,7 @@ class Plan(Printable):
     """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
     `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `patch` is for the source of the
-    function, `apply` is for modules.
+    function, `apply` is for modules, `logical_rules` for models whose arrays name their dimensions.
 
     Attributes:
         summary: The plan as plain data.
