@@ -45,6 +45,34 @@ def matching_names(pattern: str, names: Sequence[str]) -> list[int]:
     )
 
 
+def names_inside(pattern: str, names: Sequence[str]) -> list[int]:
+    """The positions of the names that inputs of a pattern have, or that stand for a tree that they are in.
+
+    Args:
+        pattern: The name of a group of inputs, in which `*` stands for a number.
+        names: Names.
+
+    >>> names_inside("state['layers'][*]['w'].value", ["state.layers.0.w", "state.layers.0", "state.layers.0.b"])
+    [0, 1]
+    """
+    wanted = [re.compile(r"\d+".join(map(re.escape, text.split("*")))) for text, _ in _parts(pattern)]
+    found = []
+    for position, name in enumerate(names):
+        keys = _parts(name)
+        if len(keys) <= len(wanted) and all(part.fullmatch(key) for part, (key, _) in zip(wanted, keys)):
+            found.append(position)
+    return found
+
+
+def path_within(name: str, keys: int = 1) -> str:
+    """The path within an argument, or within a result that has some keys; "" for one that is no tree.
+
+    >>> path_within("state.params['w']") == path_within("result[0].params['w']", keys=2), path_within("batch")
+    (True, '')
+    """
+    return "\0".join(text for text, _ in _parts(name)[keys:])
+
+
 def _parts(name: str) -> list[tuple[str, bool]]:
     """The keys and attributes along a path, and whether each is in brackets without quotes."""
     found = []

@@ -20,6 +20,7 @@ from pyshardy.frontend.annotate import annotate
 from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
+from pyshardy.report.logical_rules import LogicalRules
 from pyshardy.report.page.render import PageFormat
 from pyshardy.report.patch import patch
 from pyshardy.report.plan import PlanSummary, plan_tables
@@ -40,7 +41,7 @@ class Plan(Printable):
     """Shardings that a search found, with their estimated cost and that of experts' tactics. Nothing is measured.
 
     `print` shows it as tables. `in_shardings` and `out_shardings` are for `jax.jit`, `patch` is for the source of the
-    function, `apply` is for modules.
+    function, `apply` is for modules, `logical_rules` for models whose arrays name their dimensions.
 
     Attributes:
         summary: The plan as plain data.
@@ -129,6 +130,26 @@ class Plan(Printable):
             needed = "inputs with names, such as those of a function that takes trees"
             raise UsageError("writing the rules of a plan as code", got=numbered, needed=needed)
         return code_of(self.rules, self.mesh)
+
+    def logical_rules(self, **names: Any) -> LogicalRules:
+        """The plan as logical axis rules, for a model whose arrays name their dimensions.
+
+        The rules give every input with logical axes the sharding of the plan. Where no rules can, as two inputs need
+        different mesh axes for one logical axis, they fit most bytes, and `misfits` says which inputs they do not fit.
+        `rules.code("linen")` writes them as source; other frameworks are "nnx", "maxtext" and "haliax".
+
+        Args:
+            names: By the name of an argument a tree like it with logical axes for arrays: `PartitionSpec`s of logical
+                axes, as `nn.get_partition_spec` of linen and of nnx return them, boxes of linen, states of nnx, named
+                arrays of haliax, or tuples of names. Arrays without names, and arguments that are left out, get no
+                rules.
+
+        Raises:
+            UsageError: A tree holds something else, has other names than the inputs, or more names than dimensions.
+        """
+        from pyshardy.results.logical import logical_rules_of
+
+        return logical_rules_of(self.summary, names)
 
     def patch(self) -> str:
         """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
