@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pyshardy.checkup.cures import Cure
@@ -21,6 +22,8 @@ from pyshardy.checkup.partners import Partners
 from pyshardy.checkup.source import user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.checkup.table_specs import table_patch
+from pyshardy.core.alike import general
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.explain.collectives import ExplainedCollectives
@@ -61,13 +64,26 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
         is_sum = not any(cause.mismatch for cause in found.causes)
         named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
-        named = [one for one in named if not is_sum or weights.issuperset(one.indices)]
+        named = [_of_input(module, one, ports) for one in named if not is_sum or weights.issuperset(one.indices)]
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
         beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
         for edit, state in dict.fromkeys(beside):
-            yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+            cure = annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+            yield replace(cure, is_design=True) if is_sum else cure
+
+
+def _of_input(module: Module, edit: AnnotationEdit, ports: Mapping[bool, Sequence[InterfaceTensor]]) -> AnnotationEdit:
+    """An edit of outputs as one of the inputs that they replace, if these are annotated as they are."""
+    inputs, outputs = ports[True], ports[False]
+    replaced = {outputs[result].index: inputs[place] for place, result in ties_in(module, inputs, outputs).items()}
+    changed = [one for one in outputs if not edit.is_input and one.index in edit.indices]
+    pairs = [(one, replaced.get(one.index)) for one in changed]
+    given = [other for one, other in pairs if other is not None and _is_same(other, one.sharding)]
+    if not given or len(given) < len(pairs):
+        return edit
+    return AnnotationEdit(True, tuple(sorted(one.index for one in given)), edit.sharding)
 
 
 def _may_be_mended(part: Partition, found: ExplainedCollectives) -> bool:
@@ -195,8 +211,23 @@ def annotation_cure(
         partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
         inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
-        is_design=edit.is_input and not _axes(edit.sharding) <= _axes(was.sharding) | _weight_axes(module),
+        is_design=edit.is_input and _is_design(module, was, edit.sharding),
     )
+
+
+def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
+    """Whether another sharding of an input shares the work in another way, rather than mending a fault.
+
+    So does one with an axis that splits no weight, and one that takes an axis of the batch from a weight that is trained.
+    """
+    old, axes = _axes(was.sharding), _axes(new)
+    if not axes <= old | _weight_axes(module):
+        return True
+    inputs = input_tensors(module.root)
+    ties = ties_in(module, inputs, output_tensors(module.root))
+    is_trained = any(one.index == was.index for place, one in enumerate(inputs) if place in ties)
+    batch = {axis for place, one in enumerate(inputs) if place not in ties for axis in _axes(one.sharding)}
+    return is_trained and is_differentiated(module.root) and not (old - axes).isdisjoint(batch)
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
@@ -262,12 +293,13 @@ def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
 def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
-    kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    kept_specs = {without_end(dims_of(one)) for one in kept}
+    kept: dict[Dims, dict[str, None]] = {}
+    for one in [one for one in input_tensors(module.root) if one.index not in numbers and one.sharding]:
+        kept.setdefault(without_end(dims_of(one.sharding)), {})[general(one.name)] = None
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
-    edits = [SpecChange(name, old, new, without_end(old) not in kept_specs) for name, old, new in specs]
+    edits = [SpecChange(name, old, new, tuple(kept.get(without_end(old), ()))) for name, old, new in specs]
     files = user_files(module.root)
     inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
     return spec_patch(files, edits) or table_patch(files, inputs, news) or helper_patch(files, inputs, news)

@@ -11,6 +11,7 @@ from pyshardy.ir.locations import source_frames
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
+from pyshardy.source.imports import with_imported
 from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import name_of, syntax_tree
 
@@ -19,7 +20,7 @@ _IN, _OUT = "in_shardings", "out_shardings"
 
 
 def user_files(root: Op) -> list[str]:
-    """The files of the user's program, also of the calls that led to it, those that most ops name first.
+    """The files of the user's program, also of the calls that led to it, those that most ops name first, and imports.
 
     Args:
         root: The module.
@@ -30,7 +31,7 @@ def user_files(root: Op) -> list[str]:
         for file in {file for file, _, _ in source_frames(text)}:
             files[file] += count
     found = sorted(file for file in files if not is_library(file))
-    return sorted(found, key=lambda file: -files[file])
+    return with_imported(sorted(found, key=lambda file: -files[file]))
 
 
 class JitCall(NamedTuple):

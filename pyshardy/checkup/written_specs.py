@@ -15,6 +15,7 @@ from pyshardy.source.syntax import helpers_of, name_of
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _SHARDING = "NamedSharding"
+_MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
 _HANDED = "with_partitioning"
@@ -120,9 +121,14 @@ def arguments_of(axes: Dims) -> str:
     return format_spec(axes)[len("P(") : -1]
 
 
-def written_specs(tree: ast.Module) -> list[Written]:
-    """The specs that a file writes out, each with what it is for."""
-    return list(_specs(tree, (), (), _helpers(tree)))
+def written_specs(tree: ast.Module, axes: Collection[str] = ()) -> list[Written]:
+    """The specs that a file writes out, each with what it is for.
+
+    Args:
+        tree: The source.
+        axes: Axes of the mesh; a tuple of these is a spec, wherever it stands.
+    """
+    return list(_specs(tree, (), (), _helpers(tree)._replace(axes=frozenset(axes))))
 
 
 def written_on(tree: ast.Module, line: int) -> list[Written]:
@@ -180,11 +186,13 @@ class _Helpers(NamedTuple):
             what it is the axes of.
         takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
         constants: The variables that are specs, with their axes.
+        axes: Axes of which a tuple is a spec.
     """
 
     makers: Mapping[str, tuple[int, str]]
     takers: Mapping[str, tuple[int, str]]
     constants: Mapping[str, _Constant]
+    axes: frozenset[str] = frozenset()
 
 
 def _helpers(tree: ast.Module) -> _Helpers:
@@ -256,7 +264,9 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
         yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
         return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
-    is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
+    is_tuple = isinstance(node, ast.Tuple) and bool(
+        patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS) or _is_of(node, helpers.axes)
+    )
     if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
         axes = _axes(node.args if isinstance(node, ast.Call) else node.elts)
         if axes is not None:
@@ -264,6 +274,12 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
         return
     for child, more, keys in _children(node, helpers):
         yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
+
+
+def _is_of(node: ast.Tuple, axes: frozenset[str]) -> bool:
+    """Whether a tuple has axes of the mesh alone, and nothing for other dimensions."""
+    found = _axes(node.elts)
+    return found is not None and any(found) and all(axis in axes for names in found for axis in names)
 
 
 def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
@@ -277,6 +293,8 @@ def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple
         yield node.value, (text,), (text,) if text else ()
     elif isinstance(node, ast.Assign):
         yield node.value, tuple(filter(None, map(name_of, node.targets))), ()
+    elif isinstance(node, ast.Call) and name_of(node.func) in _MESHES:
+        return
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name):  # dense(...)(x).reshape(...)
             yield node.func, (), ()

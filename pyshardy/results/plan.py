@@ -137,7 +137,7 @@ class Plan(Printable):
         diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". The patched function is to be traced
         under the mesh: `with jax.set_mesh(mesh)`.
         """
-        return patch(self.constraints)
+        return patch(self.constraints, self.mesh)
 
     def apply(self, module: Module | None = None, *, constraints: bool = True) -> Module:
         """A module with the shardings of the plan on its inputs and outputs, in the place of those that it had.

@@ -79,9 +79,9 @@ def test_specs_of_several_inputs_are_changed_together(file: Path) -> None:
 
 def test_the_only_spec_for_the_only_input_needs_no_name(file: Path) -> None:
     file.write_text('batch = P(None, "data")\nother = P("data")\n')
-    change = SpecChange("images", ((), ("data",)), (("data",),), is_only=True)
+    change = SpecChange("images", ((), ("data",)), (("data",),), others=())
     assert added(spec_patch([str(file)], [change])) == ["batch = P('data')"]
-    assert spec_patch([str(file)], [change._replace(is_only=False)]) == ""
+    assert spec_patch([str(file)], [change._replace(others=None)]) == ""
     file.write_text('batch = P(None, "data")\nother = P(None, "data")\n')
     assert spec_patch([str(file)], [change]) == ""
 
