@@ -19,7 +19,7 @@ from pyshardy.checkup.families import (
 )
 from pyshardy.checkup.helper_specs import helper_patch
 from pyshardy.checkup.partners import Partners
-from pyshardy.checkup.source import user_files
+from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.checkup.table_specs import table_patch
 from pyshardy.core.alike import general
@@ -40,6 +40,7 @@ from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_s
 from pyshardy.results.partition import Partition
 from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace
 
 _MOST_CONFLICTS = 6
@@ -69,7 +70,8 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
         beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
-        for edit, state in dict.fromkeys(beside):
+        written = [(one._replace(sharding=one.sharding.closed()), state) for one, state in beside]  # as a spec is
+        for edit, state in dict.fromkeys(written):
             cure = annotation_cure(module, edit, ports[edit.is_input], story, place, state)
             yield replace(cure, is_design=True) if is_sum else cure
 
@@ -294,12 +296,20 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
     kept: dict[Dims, dict[str, None]] = {}
-    for one in [one for one in input_tensors(module.root) if one.index not in numbers and one.sharding]:
-        kept.setdefault(without_end(dims_of(one.sharding)), {})[general(one.name)] = None
+    for one in input_tensors(module.root):
+        if one.index not in numbers and one.sharding is not None:
+            kept.setdefault(without_end(dims_of(one.sharding)), {})[general(one.name)] = None
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
     edits = [SpecChange(name, old, new, tuple(kept.get(without_end(old), ()))) for name, old, new in specs]
     files = user_files(module.root)
     inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
-    return spec_patch(files, edits) or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+    call = jit_call(files, function_of(module))
+    names = {one.index: one.name for one in inputs}
+    heads = {head_of(names[index]) for index in news}
+    if (text := spec_patch(files, edits)) or call is None:
+        return text or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+    if any(map(call.is_spec, heads)):
+        return call.in_patch({names[index]: dims for index, dims in news.items()})
+    return table_patch(files, inputs, news) or helper_patch(files, inputs, news)

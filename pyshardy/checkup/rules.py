@@ -222,8 +222,10 @@ def _constrained(
         if not isinstance(node, ast.Call) or not (name in helpers or (name in _CONSTRAINERS and len(node.args) > 1)):
             continue
         try:
-            given_names = node.args[helpers[name] :] if name in helpers else node.args[1]
-            names = tuple(map(ast.literal_eval, given_names) if isinstance(given_names, list) else ast.literal_eval(given_names))
+            if name in helpers:
+                names = tuple(map(ast.literal_eval, node.args[helpers[name] :]))
+            else:
+                names = tuple(ast.literal_eval(node.args[1]))
         except (ValueError, TypeError):
             continue
         given = tuple(() if name is None else (str(name),) for name in names)

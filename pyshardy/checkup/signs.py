@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from pyshardy.checkup.cures import LEAST_GAIN
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
+from pyshardy.ir.device_groups import grouping
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
@@ -23,6 +25,10 @@ from pyshardy.source.values import value_text
 
 _MANUAL = "sdy.manual_computation"
 _CALLS = ("stablehlo.custom_call",)
+_JOINING = ("stablehlo.all_reduce", "stablehlo.all_gather", "stablehlo.reduce_scatter")
+"""What brings the parts of several devices together."""
+_KEEPING = frozenset((_MANUAL, "stablehlo.while", "stablehlo.dynamic_update_slice", "stablehlo.return"))
+"""What reads what a body keeps for its gradient."""
 _NAMED = 3
 """The number of categories of memory in a sentence."""
 
@@ -60,13 +66,16 @@ def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
 
 
 def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
-    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same."""
+    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same.
+
+    They leave it out of all that they give, and do not sum or gather along it: else parts come together there.
+    """
     rows = {row.source[:2]: row.kernel_seconds for row in found.by("line") if row.source}
     bodies: dict[tuple[SourcePlace, str], set[tuple[str, int]]] = {}
     module = found.partition.before
+    meshes = module_meshes(module.root)
     for op in ops_named(module.root, (_MANUAL,)):
-        given = [*op.attrs["in_shardings"], *op.attrs["out_shardings"]]
-        used = {axis.name for one in given for axes in one.dim_axes for axis in axes}
+        used = _axes_together(module, op, meshes)
         place = next((one for one in Code.of(op, module.name).path), None)
         for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
             lines = {one[:2] for inner in _body(module, op) for one in source_frames(inner.location, module.name)[:1]}
@@ -84,6 +93,25 @@ def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, 
         why = "what a spec does not name is gathered whole before the function runs"
         cure = f'name "{axis}" in in_specs and out_specs on a dimension whose parts are computed alone, such as heads'
         yield share, Finding(FindingKind.KERNEL, what, why, place, cure, now, None)
+
+
+def _axes_together(module: Module, op: Op, meshes: Mapping[str, Mesh]) -> set[str]:
+    """The axes whose devices give different parts of the results, or bring parts together.
+
+    What is kept for the gradient has the axes of all devices, whatever these compute, and is for another such op.
+    """
+    given = [
+        sharding
+        for value, sharding in zip(op.results, op.attrs["out_shardings"])
+        if any(user.name not in _KEEPING for user in value.users())
+    ]
+    groups = [
+        grouping(inner.attrs["replica_groups"], meshes).axes or ()
+        for inner in _body(module, op)
+        if inner.name in _JOINING
+    ]
+    dims = [axes for one in given or op.attrs["out_shardings"] for axes in one.dim_axes]
+    return {axis.name for axes in (*dims, *groups) for axis in axes}
 
 
 def _body(module: Module, op: Op) -> Iterator[Op]:

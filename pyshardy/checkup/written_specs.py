@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
-from pyshardy.source.syntax import helpers_of, name_of
+from pyshardy.source.syntax import assigned, helpers_of, name_of
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _SHARDING = "NamedSharding"
@@ -222,11 +222,7 @@ def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
     """The variables of a file that are specs, as `ROWS = P("model", None)`, each assigned once."""
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
-    pairs = [(node.targets[0], node.value) for node in assigned]
-    for target, value in [*pairs]:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs += zip(target.elts, value.elts)
+    pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Assign) for pair in assigned(node)]
     count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
     for target, value in pairs:
         if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):

@@ -204,7 +204,7 @@ def test_a_table_of_patterns_is_changed_where_one_fits(file: Path) -> None:
          "step = jit(f, out_shardings=P('x'))"),
         ("step = jit(f, out_shardings=(None, None))", {"result[0]['a']": ("x",), "result[0]['b']": (), "result[1]": None},
          "step = jit(f, out_shardings=({'a': P('x'), 'b': P()}, None))"),
-        ("step = jit(f, out_shardings=w)", {"result[0].a": ("x",), "result[1]": ()}, None),
+        ("step = jit(f, out_shardings=w)", {"result[0].a": ("x",), "result[0].b": (), "result[1]": ()}, None),
         ("step = jit(f, out_shardings=w)", {"result[0][0]": ("x",), "result[0][1]": ()}, None),
         ("step = filter_jit(f)", {"result": ("x",)}, None),
         ("step = jit(f, out_shardings=(\n    a, b))", {"result": ("x",)}, None),
