@@ -220,7 +220,7 @@ def annotation_cure(
 def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
     """Whether another sharding of an input shares the work in another way, rather than mending a fault.
 
-    So does one with an axis that splits no weight, and one that takes an axis of the batch from a weight that is trained.
+    So does one with an axis that splits no weight, and one that takes an axis of the batch from a trained weight.
     """
     old, axes = _axes(was.sharding), _axes(new)
     if not axes <= old | _weight_axes(module):
