@@ -290,11 +290,11 @@ class _Checkup:
 
 
 def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
-    """The first of the cures that say to do the same."""
-    seen: set[str] = set()
+    """The first of the cures that say to do the same, and the first of these that mends a fault."""
+    designs: dict[str, bool] = {}
     for cure in cures:
-        if cure.text not in seen:
-            seen.add(cure.text)
+        if cure.text not in designs or (designs[cure.text] and not cure.is_design):
+            designs[cure.text] = cure.is_design
             yield cure
 
 
