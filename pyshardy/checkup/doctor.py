@@ -290,11 +290,12 @@ class _Checkup:
 
 
 def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
-    """The first of the cures that say to do the same, and the first of these that mends a fault."""
-    designs: dict[str, bool] = {}
+    """Of the cures that say to do the same the first, and those after it that count for more."""
+    weights: dict[str, tuple[bool, bool]] = {}
     for cure in cures:
-        if cure.text not in designs or (designs[cure.text] and not cure.is_design):
-            designs[cure.text] = cure.is_design
+        weight = not cure.is_design, cure.kind in _FREE
+        if cure.text not in weights or any(now and not was for now, was in zip(weight, weights[cure.text])):
+            weights[cure.text] = weight
             yield cure
 
 
