@@ -23,6 +23,7 @@ _MOST_DEEP = 2
 """The functions that axes are handed on through, from one to the next."""
 _KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
 """Arguments and entries in which flax takes the axes as a tuple."""
+_JIT_KEYWORDS = frozenset(("in_shardings", "out_shardings"))
 _WORD = re.compile(r"\w+")
 _HOLDERS = frozenset(("value", "raw_value"))
 """How flax calls what holds an array; a source does not write it."""
@@ -38,12 +39,15 @@ class _Constant(NamedTuple):
         spec: How the file calls `PartitionSpec`.
         sharding: How it calls `NamedSharding`, for a sharding.
         mesh: The mesh as code; empty for a spec.
+        made: The call of `PartitionSpec`, if the variable is used once, and else for shardings of a jitted function's
+            arguments and results, which are to stay the same; else None.
     """
 
     axes: Dims
     spec: str
     sharding: str
     mesh: str
+    made: ast.Call | None = None
 
     def text(self, axes: Dims) -> str:
         """The same with other axes, as code."""
@@ -231,7 +235,20 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
             axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
             if axes is not None and isinstance(spec, ast.Call):
                 mesh = ast.unparse(value.args[0]) if is_sharding else ""
-                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh)
+                made = spec if _is_for_a_jit(tree, target.id) else None
+                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, made)
+
+
+def _is_for_a_jit(tree: ast.Module, name: str) -> bool:
+    """Whether a variable is used once, and else in shardings of arguments and results alone."""
+    given = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg in _JIT_KEYWORDS]
+    inside = sum(_uses(one, name) for one in given)
+    return inside > 0 and _uses(tree, name) == inside + 1
+
+
+def _uses(tree: ast.AST, name: str) -> int:
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return sum(one.id == name for one in names)
 
 
 def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:
@@ -257,7 +274,8 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
             yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
             return
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
-        yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
+        constant = helpers.constants[node.id]
+        yield Written(constant.made or node, constant.axes, names, patterns, 0, helpers.constants)
         return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
     is_tuple = isinstance(node, ast.Tuple) and bool(

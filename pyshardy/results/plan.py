@@ -134,8 +134,8 @@ class Plan(Printable):
         """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
 
         A constraint whose statement is not simple, or whose file cannot be read or has changed, is listed before the
-        diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". The patched function is to be traced
-        under the mesh: `with jax.set_mesh(mesh)`.
+        diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". Where a file constrains by specs alone,
+        the patched function is to be traced under the mesh: `with jax.set_mesh(mesh)`.
         """
         return patch(self.constraints, self.mesh)
 

@@ -273,6 +273,58 @@ def test_outputs_get_what_the_arguments_that_they_replace_are_given(file: Path) 
     assert added(diff) == [f"{start}({{'a': P('x'), 'b': P()}}, None))"]
 
 
+def test_a_variable_that_is_for_outputs_too_is_changed_where_it_is_made(file: Path) -> None:
+    made = "heads = P('model')\npools = array((8, 4), heads)\nstep = jit(f, out_shardings=(None, [on(heads)] * 2))\n"
+    change = SpecChange("pools[0]", (("model",),), ((), ("model",)), ())
+    file.write_text(made)
+    assert added(spec_patch([str(file)], [change])) == ["heads = P(None, 'model')"]
+    file.write_text(f"{made}more = array((8, 4), heads)\n")
+    assert added(spec_patch([str(file)], [change])) == ["pools = array((8, 4), P(None, 'model'))"]
+
+
+def test_specs_are_found_in_several_files(file: Path) -> None:
+    other = file.parent / "weights.py"
+    file.write_text("pool_spec = P('x')\n")
+    other.write_text(
+        "w = dict(up=Weight((8, 4), ('x', None)), down=Weight((4, 8), (None, 'x')), mesh=make_mesh((8,), ('x',)))\n"
+    )
+    pool, down = (
+        SpecChange("pools[0]", (("x",),), ((), ("x",)), ("w['up']",)),
+        SpecChange("w['down']", ((), ("x",)), (("x",),)),
+    )
+    files = [str(file), str(other)]
+    assert added(spec_patch(files, [pool])) == ["pool_spec = P(None, 'x')"]  # ('x', None) is that of `up`
+    assert spec_patch(files, [pool._replace(others=("w['wide']",))]) == ""  # which one is that of `wide`?
+    assert added(spec_patch(files, [pool, down])) == [
+        "pool_spec = P(None, 'x')",
+        "w = dict(up=Weight((8, 4), ('x', None)), down=Weight((4, 8), ('x', None)), mesh=make_mesh((8,), ('x',)))",
+    ]
+
+
+def test_arguments_get_shardings_where_the_function_is_jitted(file: Path) -> None:
+    start = "from jax.sharding import PartitionSpec as P\ndef f(model, state, x, y): return x\nrows = P('x')\n"
+    file.write_text(f"{start}step = jit(f, in_shardings=(*places, rows, rows))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and call.is_spec("x") and not call.is_spec("model")
+    assert added(call.in_patch({"x": (("x", "y"),)})) == ["step = jit(f, in_shardings=(*places, P(('x', 'y')), rows))"]
+    assert call.in_patch({"x": (("y",),), "model": ()}) == ""
+    file.write_text(f"{start}step = jit(f, in_shardings=(a, *places, *more))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and not call.ins
+
+
+def test_outputs_of_a_tree_with_attributes_get_what_is_given_to_the_argument(file: Path) -> None:
+    file.write_text(
+        "from jax.sharding import PartitionSpec as P\ndef f(state, x): return state, x\n"
+        "step = jit(f, in_shardings=(places, rows), out_shardings=(P(), P()))\n"
+    )
+    outputs: dict[str, Dims | None] = {"result[0].params['a']": (("x",),), "result[0].step": (), "result[1]": ()}
+    replaced = {"result[0].params['a']": "state.params['a']", "result[0].step": "state.step"}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], [*replaced])
+    assert added(diff) == ["step = jit(f, in_shardings=(places, rows), out_shardings=(places, P()))"]
+    assert returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], ["result[0].step"]) == ""
+
+
 def test_axes_that_a_function_hands_on_are_changed(file: Path) -> None:
     """They are arguments of a function that makes a spec of them; one that constrains makes no spec of an input."""
     file.write_text(
