@@ -20,7 +20,7 @@ from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.rules import rule_cures
-from pyshardy.checkup.signs import signs
+from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
@@ -176,8 +176,10 @@ class _Checkup:
     def run(self) -> Diagnosis:
         """The findings."""
         first = self.found
+        found = list(uneven_parts(first, _figures(first), self.mesh))
         findings = self._findings()
-        untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
+        found += signs(self.found, _figures(self.found), self.mesh)
+        untried = sorted(found, key=lambda pair: -pair[0])
         findings = _merged(findings, untried, self.limit)[:MOST_FINDINGS]
         estimate = first.estimate
         return Diagnosis(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import inf
 
@@ -48,6 +49,46 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
             yield one.bytes / now.bytes, _uneven(one, now)
     if not found.fits:
         yield inf, _too_large(found, now)
+
+
+def uneven_parts(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
+    """The dimensions that an axis divides only in part, for which devices communicate: its share of a step, and it.
+
+    These are told of the program as it is, as another cure may only leave the axis out.
+
+    Args:
+        found: The estimate of the whole program.
+        now: Its figures.
+        mesh: Its mesh.
+    """
+    sizes = dict(mesh.axes)
+    rows: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    for row in found.estimate.collectives:
+        if row.source is not None:
+            rows[row.kind, row.source[0], row.source[1]] += row.seconds
+    part = found.partition
+    shapes = part.why.subject.program.shapes
+    lines: dict[tuple[str, int, int], dict[tuple[str, str, int], float]] = {}
+    for one in part.explained_collectives:
+        key = one.story.kind, one.story.file or "", one.story.line or 0
+        for value, dim, axes in (place for cause in one.causes for place in cause.places):
+            size = (shapes[part.why.subject.holder(value)] or ())[dim]
+            for axis in axes:
+                if not axis.is_full and size % sizes[axis.name] and rows[key]:
+                    lines.setdefault((axis.name, dim, size), {})[key] = rows[key]
+    for (name, dim, size), seconds in lines.items():
+        share = sum(seconds.values()) / now.seconds if now.seconds else 0.0
+        if share >= LEAST_GAIN:
+            _, file, line = max(seconds, key=lambda key: seconds[key])
+            what = (
+                f"{name!r}, which has {sizes[name]} devices, does not divide dimension {dim} of {size} at "
+                f"{format_place((file, line, 0))}: {format_duration(sum(seconds.values()))} of a step"
+            )
+            why = "only a part of the axis splits it, and devices communicate where the whole axis is before and after"
+            yield (
+                share,
+                Finding(FindingKind.UNEVEN, what, why, (file, line, 0), _padding(size, sizes[name], name), now, None),
+            )
 
 
 def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
@@ -135,9 +176,12 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
         f"{value_text(one.one.name, value.function)} at {format_place(place)}: {one.axis!r} does not divide dimension "
         f"{one.dim} of {size}, which costs {format_bytes(round(one.bytes))} per device"
     )
-    padded = -(-size // one.shards) * one.shards
-    cure = f"pad the dimension to {padded}, a multiple of {one.shards}, or split another dimension along {one.axis!r}"
-    return Finding(FindingKind.UNEVEN, what, one.why, place, cure, now, None)
+    return Finding(FindingKind.UNEVEN, what, one.why, place, _padding(size, one.shards, one.axis), now, None)
+
+
+def _padding(size: int, shards: int, axis: str) -> str:
+    padded = -(-size // shards) * shards
+    return f"pad the dimension to {padded}, a multiple of {shards}, or split another dimension along {axis!r}"
 
 
 def _too_large(found: Cost, now: Figures) -> Finding:

@@ -15,7 +15,7 @@ from search.patching import apply_patch, imported
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
 from pyshardy.checkup.ports import conflict_cures
-from pyshardy.checkup.signs import signs
+from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.costing.chips import find_hardware
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
@@ -164,6 +164,21 @@ def test_a_dimension_that_its_axis_does_not_divide_is_a_finding(folder: Path) ->
     uneven = [one for _, one in signs(found, now, mesh) if one.kind is FindingKind.UNEVEN]
     assert "`split` of `heads`" in uneven[0].what and "'model' does not divide dimension 1 of 5" in uneven[0].what
     assert "pad the dimension to 8" in uneven[0].cure and uneven[0].after is None
+
+
+def test_a_dimension_that_its_axis_divides_in_part_is_a_finding(folder: Path) -> None:
+    source = (
+        HEADS.replace("2560", "1536").replace("5, 512", "6, 256").replace("scores.sum(1)", "scores.reshape(h.shape)")
+    )
+    found = pyshardy.cost(load(source, folder / "parts.py"), "h100")
+    now = Figures(found.step_seconds, found.peak_bytes)
+    (mesh,) = (mesh for mesh in found.partition.meshes.values() if mesh.axes)
+    ((share, one),) = uneven_parts(found, now, mesh)
+    assert one.kind is FindingKind.UNEVEN and one.place is not None and one.place[1] in (10, 12)
+    assert one.what.startswith("'model', which has 4 devices, does not divide dimension 1 of 6 at parts.py:1")
+    assert "pad the dimension to 8" in one.cure and 0.01 < share < 1 and one.after is None
+    even = pyshardy.cost(load(source.replace("6, 256", "8, 192"), folder / "even.py"), "h100")
+    assert not list(uneven_parts(even, now, mesh))
 
 
 def test_a_kernel_without_a_rule_is_a_finding() -> None:
