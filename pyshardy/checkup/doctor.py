@@ -267,7 +267,7 @@ class _Checkup:
         return (cure for turn in turns for cure in turn if cure is not None)
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
-        """The cures that pay in the program, the best for each place, the best first."""
+        """The cures that pay in the program, the best of a fault and the best design for each place, the best first."""
         module = self.found.partition.before
         found: dict[Hashable, list[_Tried]] = {}
         for number, cure in enumerate(cures, 1):
@@ -279,7 +279,7 @@ class _Checkup:
             figures = self.pricer.price(cured)
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
-                found.setdefault(cure.key, []).append(_Tried(worth, cure, cured, figures))
+                found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, cured, figures))
         best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 
