@@ -91,7 +91,8 @@ def _idle_axes(
                     cure = annotation_cure(module, edit, members, "", None)
                     make_patch = partial(replaced, *keras, repr(axis)) if keras else cure.make_patch
                     place = (*keras[:2], keras[2]) if keras else None
-                    yield replace(cure, what=what, place=place, make_patch=make_patch, is_design=False)
+                    kind = FindingKind.LAYOUT
+                    yield replace(cure, kind=kind, what=what, place=place, make_patch=make_patch, is_design=False)
 
 
 def _instead(dims: Dims, old: str, new: tuple[str, ...]) -> Dims:

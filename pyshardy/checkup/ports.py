@@ -220,7 +220,8 @@ def annotation_cure(
 def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
     """Whether another sharding of an input shares the work in another way, rather than mending a fault.
 
-    So does one with an axis that splits no weight, and one that takes an axis of the batch from a trained weight.
+    So does one with an axis that splits no weight; in training also one that takes an axis of the batch from a weight,
+    and one that splits the batch along one axis more.
     """
     old, axes = _axes(was.sharding), _axes(new)
     if not axes <= old | _weight_axes(module):
@@ -229,7 +230,9 @@ def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> boo
     ties = ties_in(module, inputs, output_tensors(module.root))
     is_trained = any(one.index == was.index for place, one in enumerate(inputs) if place in ties)
     batch = {axis for place, one in enumerate(inputs) if place not in ties for axis in _axes(one.sharding)}
-    return is_trained and is_differentiated(module.root) and not (old - axes).isdisjoint(batch)
+    if not is_differentiated(module.root):
+        return False
+    return not (old - axes).isdisjoint(batch) if is_trained else not axes <= old
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
