@@ -49,6 +49,7 @@ def search(
     compiler: str | None = None,
     forbid: Mapping[str, str | Sequence[str]] | None = None,
     whole_below: float = 0,
+    axes_at_most: int | None = None,
     goal: str = "time",
     remat: str | Sequence[str] = (),
     microbatches: int | Sequence[int] = (),
@@ -84,6 +85,8 @@ def search(
         forbid: The mesh axes that inputs may not have, by name, such as `{"params": "data", "tokens": "*"}`: "params"
             stands for everything in it, "*" for all axes. So an axis is reserved for the batch.
         whole_below: Inputs of fewer bytes stay whole, such as scales of norms.
+        axes_at_most: The most mesh axes that an input, or a value that the search constrains, is split along; by
+            default any number. Outputs that replace inputs follow these, others what propagation makes of them.
         goal: What a plan that fits is chosen by. "time": the time of a step; memory decides between plans of about
             equal time, as the memory of a whole device is worth 1 % of the time, and its last tenth 5 % more. "memory":
             the peak memory of a device, so that the batch can grow.
@@ -113,7 +116,7 @@ def search(
     check_number("budget_s", budget_s, "seconds, more than 0")
     if memory is not None:
         check_number("memory", memory, "bytes, more than 0")
-    forbidden = Forbidden({} if forbid is None else forbid, whole_below)
+    forbidden = Forbidden({} if forbid is None else forbid, whole_below, axes_at_most)
     if devices is not None and mesh is not None:
         raise UsageError(DOING, got="mesh and devices", needed="one of them")
     name = compiler_name(with_chip(compiler or "", hardware if isinstance(hardware, str) else ""))

@@ -1,12 +1,14 @@
-"""What costs and no annotation mends: kernels without a rule, axes that divide no dimension, and too little memory."""
+"""What costs and no annotation mends: kernels without a rule, axes that divide no dimension, inputs that are kept more
+exactly than they are read, and too little memory."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from pyshardy.checkup.cures import LEAST_GAIN
+from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
@@ -19,6 +21,7 @@ from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
+from pyshardy.report.summary import TensorRow
 from pyshardy.results.cost import Cost
 from pyshardy.results.hints.code import Code
 from pyshardy.source.places import SourcePlace, format_place
@@ -47,6 +50,10 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
     for one in uneven_values(found.partition.propagated, mesh):
         if one.bytes >= LEAST_GAIN * now.bytes:
             yield one.bytes / now.bytes, _uneven(one, now)
+    rows = too_exact(found.partition.propagated)
+    saved = sum(row.bytes_per_device for row in rows) // 2
+    if saved and saved >= LEAST_GAIN * now.bytes:
+        yield saved / now.bytes, _too_exact(rows, saved, now)
     if not found.fits:
         yield inf, _too_large(found, now)
 
@@ -182,6 +189,15 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
 def _padding(size: int, shards: int, axis: str) -> str:
     padded = -(-size // shards) * shards
     return f"pad the dimension to {padded}, a multiple of {shards}, or split another dimension along {axis!r}"
+
+
+def _too_exact(rows: Sequence[TensorRow], saved: int, now: Figures) -> Finding:
+    are, them = ("are", "them") if len(rows) > 1 else ("is", "it")
+    others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+    what = f"`{rows[0].name}`{others} {are} kept in {KEPT}, and read as {READ} alone"
+    why = f"whatever uses {them} converts {them} to {READ} first, and no output replaces {them}"
+    cure = f"keep {them} in {READ}, as in `x.astype('bfloat16')`, which saves {format_bytes(saved)} per device"
+    return Finding(FindingKind.PRECISION, what, why, None, cure, now, None)
 
 
 def _too_large(found: Cost, now: Figures) -> Finding:

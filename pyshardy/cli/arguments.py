@@ -15,6 +15,7 @@ from pyshardy.cli.confirm_command import add_options as add_confirm_options
 from pyshardy.cli.cost_command import add_options as add_cost_options
 from pyshardy.cli.diff_command import add_arguments as add_diff_arguments
 from pyshardy.cli.doctor_command import add_options as add_doctor_options
+from pyshardy.cli.explain_command import add_arguments as add_explain_arguments
 from pyshardy.cli.lock_command import add_options as add_lock_options
 from pyshardy.cli.numbers import number_argument
 from pyshardy.cli.report_command import add_options as add_report_options
@@ -75,11 +76,7 @@ def _add_show(commands: Any) -> None:
 
 def _add_explain(commands: Any) -> None:
     explain = _command(commands, "explain", "explain the sharding of a value, or why devices communicate")
-    text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
-    explain.add_argument("value", metavar="VALUE", nargs="?", help=text)
-    explain.usage = "%(prog)s [-h] FILE|example [VALUE] [options and sizes of the example]"
-    explain.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
-    explain.add_argument("--collectives", action="store_true", help="explain every collective, and what avoids it")
+    add_explain_arguments(explain)
     _add_propagation_options(explain)
 
 

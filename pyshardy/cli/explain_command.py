@@ -26,6 +26,15 @@ _MOST_EXCESSES = 5
 """The number of lines to name at which a compiler sends more than pyshardy's own partitioner would."""
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that only this command has."""
+    text = "the path of an argument, an output, FILE:LINE, a scope or an op; without, all conflicts"
+    parser.add_argument("value", metavar="VALUE", nargs="?", help=text)
+    parser.usage = "%(prog)s [-h] FILE|example [VALUE] [options and sizes of the example]"
+    parser.add_argument("--details", action="store_true", help="name rules, factors, strategies and priorities")
+    parser.add_argument("--collectives", action="store_true", help="explain every collective, and what avoids it")
+
+
 def explain(module: Module, arguments: argparse.Namespace, options: PropagateOptions) -> tuple[dict[str, Any], str]:
     """The output, as JSON-ready data and as text.
 

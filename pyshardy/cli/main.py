@@ -135,7 +135,7 @@ def _cost(arguments: argparse.Namespace, rest: Sequence[str]) -> int:
     if arguments.trace is not None:
         write_trace(result, arguments.trace)
     if arguments.json:
-        by = {} if arguments.by is None else {f"by_{arguments.by}": [row._asdict() for row in rows]}
+        by = {} if arguments.by is None else {f"by_{arguments.by}": [row.to_json() for row in rows]}
         print_json(result.to_json() | by)
     else:
         print_tables(result.tables())

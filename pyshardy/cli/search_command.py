@@ -12,6 +12,7 @@ from pyshardy.cli.cost_command import add_hardware_options, parse_networks, pars
 from pyshardy.core.files import write_whole
 from pyshardy.core.text import parse_bytes
 from pyshardy.errors import UsageError
+from pyshardy.searching.autopartition.objective import Goal
 
 _READING = "reading the command line"
 
@@ -30,8 +31,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--forbid", metavar="NAME=AXIS", action="append", default=[], help=text)
     text = "keep inputs of fewer bytes whole, like 1MiB"
     parser.add_argument("--whole-below", metavar="BYTES", help=text)
+    text = "the most mesh axes that an input, or a constrained value, is split along (default: any number)"
+    parser.add_argument("--axes-at-most", metavar="N", help=text)
     text = "what decides between plans that fit: the time of a step (default), or memory, for a larger batch"
-    parser.add_argument("--goal", choices=("time", "memory"), default="time", help=text)
+    parser.add_argument("--goal", choices=[one.value for one in Goal], default=Goal.TIME.value, help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
     text = "write the constraints of intermediate values as a patch of the source"
@@ -70,6 +73,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
         constraints=not arguments.no_constraints,
         progress=not arguments.quiet,
         forbid=_forbidden(arguments.forbid),
+        axes_at_most=None if arguments.axes_at_most is None else _whole("--axes-at-most", arguments.axes_at_most),
         goal=arguments.goal,
         whole_below=0.0 if arguments.whole_below is None else _bytes("--whole-below", arguments.whole_below),
     )

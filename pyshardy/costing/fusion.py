@@ -21,7 +21,7 @@ from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.scatters import with_scatters
 from pyshardy.costing.siblings import without_overwriting
 from pyshardy.costing.softmaxes import softmaxes, with_softmaxes
-from pyshardy.costing.work import TRANSCENDENTAL, work_of
+from pyshardy.costing.work import TRANSCENDENTAL, is_product
 from pyshardy.rules.opspec import op_names
 from pyshardy.rules.properties import ELEMENTWISE
 
@@ -319,7 +319,7 @@ def _true_rank(tensor: CostTensor) -> int:
 def _is_loop(op: CostOp) -> bool:
     """Whether an op can be part of a kernel that computes element by element; an outer product can."""
     if op.kind.name == "stablehlo.dot_general" and len(op.results) == 1:
-        return not work_of(op.kind).is_matrix
+        return not is_product(op.kind)
     return op.kind.name in _LOOPS and len(op.results) == 1
 
 

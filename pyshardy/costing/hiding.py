@@ -13,9 +13,8 @@ import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from pyshardy.costing.kernels import Kernel
+from pyshardy.costing.kernels import Kernel, has_product
 from pyshardy.costing.schedule import COMPUTE, Streams, Task
-from pyshardy.costing.work import work_of
 
 _COLLECTIVES = 0
 """The stream of collectives: one runs at a time, whatever its network."""
@@ -215,4 +214,4 @@ def _leaders(kernels: Sequence[Kernel], before: Sequence[set[int]], size: Callab
 def _is_apart(kernel: Kernel) -> bool:
     """Whether XLA keeps a kernel apart from those before and after it: collectives, loops and products."""
     is_whole = kernel.root.traffic is not None or bool(kernel.inner)
-    return is_whole or any(work_of(op.kind).is_matrix for op in kernel.ops)
+    return is_whole or has_product(kernel)

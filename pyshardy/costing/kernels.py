@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST
 from pyshardy.costing.program import CostOp
+from pyshardy.costing.work import is_product
 from pyshardy.rules.opspec import op_names
 
 UPDATING: Final = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter sort"))
@@ -103,6 +104,11 @@ def _renamed(kernel: Kernel, numbers: Mapping[int, int]) -> Kernel:
 
 def _new(values: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
     return tuple([numbers.get(value, value) for value in values])
+
+
+def has_product(kernel: Kernel) -> bool:
+    """Whether a kernel holds a product of matrices, or a convolution."""
+    return any(is_product(op.kind) for op in kernel.ops)
 
 
 class Before:

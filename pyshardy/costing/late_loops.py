@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.products import is_product
+from pyshardy.costing.kernels import Kernel, Kernels, has_product
 
 _MOST_PRODUCTS = 2
 """A loop of parts multiplies one part in each direction of a ring; a loop over layers multiplies more."""
@@ -46,5 +45,5 @@ def _is_of_parts(kernel: Kernel) -> bool:
         return False
     body: Kernels = kernel.inner[1]
     passes = any(one.root.traffic is not None and one.root.traffic.kind == "collective_permute" for one in body.kernels)
-    products = sum(is_product(one) for one in body.kernels)
+    products = sum(has_product(one) for one in body.kernels)
     return passes and 0 < products <= _MOST_PRODUCTS and not any(one.inner for one in body.kernels)

@@ -85,6 +85,17 @@ def launches_of(
     if compiler.narrows:
         program = with_narrow_collectives(program, compiler)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
+    roofline, seconds_of = Roofline(topology.hardware, flat.tensors), pricer_of(topology, model)
+    return Launches(program, topology, model, compiler, flat, fuse(flat, compiler), roofline, seconds_of)
+
+
+def pricer_of(topology: Topology, model: CollectiveModel) -> Callable[[OpTraffic], float]:
+    """What gives the time of collectives, and of copies to and from the host.
+
+    Args:
+        topology: The chip, and the networks of the mesh axes.
+        model: The model of collectives.
+    """
     priced: dict[OpTraffic, float] = {}
 
     def seconds_of(traffic: OpTraffic) -> float:
@@ -97,5 +108,4 @@ def launches_of(
             )
         return priced[traffic]
 
-    roofline = Roofline(topology.hardware, flat.tensors)
-    return Launches(program, topology, model, compiler, flat, fuse(flat, compiler), roofline, seconds_of)
+    return seconds_of

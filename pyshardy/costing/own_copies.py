@@ -8,10 +8,9 @@ matrix per batch for a product, as it lies in memory, is read as it is.
 
 from __future__ import annotations
 
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel, Kernels, has_product
 from pyshardy.costing.orders import Order, is_matrix
 from pyshardy.costing.program import CostOp, CostTensor
-from pyshardy.costing.work import work_of
 from pyshardy.rules.dimension_numbers import DotNumbers
 
 _TRANSPOSE = "stablehlo.transpose"
@@ -59,7 +58,7 @@ def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int,
 
 def _is_behind_transpose(kernel: Kernel) -> bool:
     """Whether a kernel computes element by element, or in rows, what it reads in another order."""
-    if kernel.inner or kernel.root.traffic is not None or any(work_of(op.kind).is_matrix for op in kernel.ops):
+    if kernel.inner or kernel.root.traffic is not None or has_product(kernel):
         return False
     return len(kernel.ops) > 1 and any(op.kind.name == _TRANSPOSE for op in kernel.ops)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyshardy.core.scopes import scope_path
 from pyshardy.costing.counting import Counted
@@ -53,6 +53,10 @@ class PlaceCost(NamedTuple):
     def seconds(self) -> float:
         """The time of kernels and collectives."""
         return self.kernel_seconds + self.collective_seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON-ready data."""
+        return self._asdict()
 
 
 def costs_by(launches: Launches, by: By, live: Sequence[LiveValue] = ()) -> tuple[PlaceCost, ...]:

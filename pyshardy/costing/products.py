@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel, Kernels, has_product
 from pyshardy.costing.program import CostTensor
-from pyshardy.costing.work import work_of
 
 _CONVERT = "stablehlo.convert"
 _MOST_OPS = 400
@@ -47,9 +46,9 @@ def with_products(block: Kernels, tensors: Sequence[CostTensor], can_fuse: Calla
                 continue
             if not windowed.isdisjoint((*maker.writes, *kernel.writes)):
                 continue
-            if len(readers[value]) > 1 and not all(is_product(one) for one in readers[value]):
+            if len(readers[value]) > 1 and not all(has_product(one) for one in readers[value]):
                 continue
-            if is_product(maker) and _is_computed_behind(value, kernel, tensors, readers, left):
+            if has_product(maker) and _is_computed_behind(value, kernel, tensors, readers, left):
                 continue
             kernel = _joined(maker, kernel, value)
             left[value] -= 1
@@ -69,7 +68,7 @@ def _windowed(kernels: Sequence[Kernel], readers: Mapping[int, Sequence[Kernel]]
     return {
         value
         for kernel in kernels
-        if is_product(kernel)
+        if has_product(kernel)
         for value in kernel.writes
         if not gathered.isdisjoint(kernel.root.operands)
         or any(_kind(one) == "reduce_scatter" for one in readers.get(value, ()))
@@ -93,7 +92,7 @@ def _is_computed_behind(
     The product before computes it if one op of the kernel reads the value, and no conversion of 16-bit floats is near.
     """
     result = kernel.writes[0]
-    if len(kernel.writes) > 1 or left.get(result) != 1 or not is_product(readers[result][0]):
+    if len(kernel.writes) > 1 or left.get(result) != 1 or not has_product(readers[result][0]):
         return False
     names = [op.kind.name for op in kernel.ops]
     uses = [op.kind.name for op in kernel.ops if value in op.operands]
@@ -110,17 +109,12 @@ def _joins(
         return False
     if len(maker.ops) + len(kernel.ops) > _MOST_OPS:
         return False
-    first, second = is_product(maker), is_product(kernel)
+    first, second = has_product(maker), has_product(kernel)
     if first and second:
         return False
     if second:
         return value in kernel.root.operands and _is_loop(maker, can_fuse)
     return first and _is_loop(kernel, can_fuse) and tensors[value].shape == tensors[kernel.writes[0]].shape
-
-
-def is_product(kernel: Kernel) -> bool:
-    """Whether a kernel holds a product of matrices, or a convolution."""
-    return any(work_of(op.kind).is_matrix for op in kernel.ops)
 
 
 def _is_loop(kernel: Kernel, can_fuse: Callable[[str], bool]) -> bool:

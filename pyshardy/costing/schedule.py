@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pyshardy.costing.host_memory import HOST_COPIES
-from pyshardy.costing.kernels import Kernel, Kernels
+from pyshardy.costing.kernels import Kernel, Kernels, has_product
 from pyshardy.costing.program import RAGGED, CostKind, OpTraffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 from pyshardy.costing.work import CustomCall, custom_call_of
@@ -160,12 +160,9 @@ class Scheduler:
                 pair = tasks[maker], tasks[index]
                 if traffic is None or {task.stream for task in pair} != {COMPUTE, 0}:
                     continue
-                if any(self._is_product(kernels[one]) for one in (maker, index)):
+                if any(has_product(kernels[one]) for one in (maker, index)):
                     found[maker, index] = min(task.seconds for task in pair) * (1 - 1 / traffic.group_size)
         return found
-
-    def _is_product(self, kernel: Kernel) -> bool:
-        return any(self.roofline.work(op.kind).is_matrix for op in kernel.ops)
 
     def _task(self, kernel: Kernel, totals: Totals) -> Task:
         op = kernel.root

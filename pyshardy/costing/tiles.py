@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
+from pyshardy.rules.opspec import op_names
 
 _LANES, _SUBLANES = 128, 8
+_PRODUCTS = frozenset(op_names("stablehlo.", "dot_general convolution dynamic_conv"))
 
 
 def tiled_bytes(tensor: CostTensor, lanes: Collection[int]) -> int:
@@ -74,6 +76,8 @@ def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
 
 
 def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:
+    if kind.name not in _PRODUCTS:
+        return ()
     numbers = kind.fact("dot_dimension_numbers")
     if isinstance(numbers, DotNumbers):
         batches = numbers.lhs_batching, numbers.rhs_batching, tuple(range(len(numbers.lhs_batching)))

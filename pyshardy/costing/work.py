@@ -111,6 +111,11 @@ def work_of(kind: CostKind) -> Work:
     return Work(is_known=False)
 
 
+def is_product(kind: CostKind) -> bool:
+    """Whether an op is a product of matrices, or a convolution, for the matrix unit of a chip."""
+    return kind.name in _FAMILIES and work_of(kind).is_matrix
+
+
 def _of_body(kind: CostKind, times: float) -> Work:
     """The arithmetic of the ops that combine elements, so many times."""
     names: Sequence[str] = kind.fact("body", ())  # type: ignore[assignment]

@@ -133,8 +133,14 @@ def place_tables(by: By, found: Sequence[PlaceCost]) -> Page:
     """The time by scope or line, in the width in which it is printed."""
     rest = found[_MOST_ROWS:]
     last = (f"{len(rest)} more", format_duration(sum(row.seconds for row in rest))) if rest else ()
-    whole = sum(row.seconds for row in found)
-    columns = (
+    columns = _place_columns(by, sum(row.seconds for row in found))
+    title = f"time by {by.value}, without overlap (estimated)"
+    return Page(lambda width: _table_of(title, columns, found[:_MOST_ROWS], last).lines(width))
+
+
+def _place_columns(by: By, whole: float) -> tuple[tuple[Column, Callable[[PlaceCost], Cell]], ...]:
+    """The columns of the time by scope or line, with the functions that give their cells."""
+    return (
         (Column(by.value), _scope_or_line),
         (Column("time", is_number=True), lambda row: Cell(format_duration(row.seconds))),
         (Column("of all", is_number=True), lambda row: Cell(f"{row.seconds / whole:.0%}")),
@@ -145,8 +151,6 @@ def place_tables(by: By, found: Sequence[PlaceCost]) -> Page:
         (Column("sent", is_number=True, rank=2), lambda row: Cell(format_bytes(round(row.sent_bytes)))),
         (Column("at the peak", is_number=True, rank=1), lambda row: Cell(format_bytes(row.peak_bytes))),
     )
-    title = f"time by {by.value}, without overlap (estimated)"
-    return Page(lambda width: _table_of(title, columns, found[:_MOST_ROWS], last).lines(width))
 
 
 def _scope_or_line(row: PlaceCost) -> Cell:

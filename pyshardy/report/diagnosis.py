@@ -68,6 +68,8 @@ class FindingKind(StrEnum):
     """An op without a sharding rule makes its operands whole."""
     UNEVEN = "uneven"
     """An axis does not divide a dimension, which stays whole."""
+    PRECISION = "precision"
+    """Inputs are kept more exactly than anything reads them."""
     MEMORY = "memory"
     """The program does not fit, and no annotation mends that."""
 

@@ -83,7 +83,7 @@ class Analysis(Printable):
             found += summary_tables(summary, self.options).lines(width)
             found += self._whole(width)
             if self.cost is not None:
-                found += [Text(), *cost_tables(self.cost.estimate).lines(width)]
+                found += [Text(), *cost_tables(self.cost.told).lines(width)]
                 if self.by:
                     found += [Text(), *place_tables(By(self.by), self.cost.by(self.by)).lines(width)]
             return found
@@ -125,7 +125,7 @@ class Analysis(Printable):
     def _cost_json(self) -> dict[str, Any] | None:
         if self.cost is None:
             return None
-        by = {f"by_{self.by}": [row._asdict() for row in self.cost.by(self.by)]} if self.by else {}
+        by = {f"by_{self.by}": [row.to_json() for row in self.cost.by(self.by)]} if self.by else {}
         return self.cost.to_json() | by
 
     def page(self) -> bytes:

@@ -55,6 +55,7 @@ class ConstraintSearch:
         most: The largest number of candidates.
         tries: The number of candidates so far.
         ideas: The axes that are tried first, by the number of the value.
+        permits: Whether a constraint may have these axes.
         best: The best constraints so far.
         quick: The estimate with the best constraints.
     """
@@ -65,6 +66,7 @@ class ConstraintSearch:
     until: float
     most: int
     ideas: Mapping[int, Sequence[Dims]] = field(default_factory=dict)
+    permits: Callable[[Dims], bool] = lambda dims: True
     tries: int = 0
     best: dict[int, Dims] = field(default_factory=dict)
     quick: Quick | None = None
@@ -84,6 +86,8 @@ class ConstraintSearch:
         for decision in _decisions(sites, dict(self.axes), self.ideas):
             if self.is_over() or self.tries >= last:
                 break
+            if not all(map(self.permits, decision.values())):
+                continue
             changed = {**self.best, **decision}
             found = None if changed == self.best else self.evaluate(changed)
             if found is not None and self._is_better(found, LEAST_GAIN):

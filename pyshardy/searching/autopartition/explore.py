@@ -30,6 +30,8 @@ BAD: Final = 2.5
 estimates err by a factor of 1.5 in both directions."""
 _PATIENCE: Final = 48
 """The number of neighbours that are priced carefully, the most promising first; better ones were among the first."""
+_QUICK_PATIENCE: Final = 128
+"""The number of candidates with a quick estimate after which a phase of the search ends, if none of them was better."""
 
 
 class Candidate(NamedTuple):
@@ -140,6 +142,7 @@ class Explorer:
         self.tactics: dict[str, Assignment] = {}
         self._random = random.Random(limits.seed)
         self._at = "first candidates"
+        self._gained, self._patience = 0, limits.most
 
     def evaluate(self, assignment: Assignment) -> Quick | None:
         """The estimate of an assignment; None if propagation refuses it, or the search has ended."""
@@ -150,7 +153,10 @@ class Explorer:
             return None
         quick = self.found[assignment] = self.price(assignment)
         if quick is not None and (self.best is None or self.score(quick) < self.score(self.best.quick)):
-            self.best = Candidate(assignment, quick)
+            found = Candidate(assignment, quick)
+            if self._is_better(found, self.best):
+                self._gained = len(self.found)
+            self.best = found
             if self.watch is not None:
                 self.watch(len(self.found), self.best, self._at)
         return quick
@@ -163,6 +169,14 @@ class Explorer:
             elif len(self.found) >= self.limits.most:
                 self.ended_by = "candidates"
         return bool(self.ended_by)
+
+    def _start(self, at: str, patience: int) -> None:
+        """Begin a phase of the search, which ends after so many candidates that are not better."""
+        self._at, self._gained, self._patience = at, len(self.found), patience
+
+    def _is_stuck(self) -> bool:
+        """Whether the search is over, or its phase."""
+        return self.is_over() or len(self.found) - self._gained >= self._patience
 
     def allow(self, more: int) -> None:
         """Allow more candidates than the limit, unless time has run out."""
@@ -190,14 +204,15 @@ class Explorer:
         for assignment in list(self.tactics.values())[:most]:
             self.evaluate(assignment)
 
-    def look_at(self, at: str, assignments: Iterable[Assignment]) -> None:
+    def look_at(self, at: str, assignments: Iterable[Assignment], patience: int | None = None) -> None:
         """Price some assignments.
 
         Args:
             at: The phase of the search, for `watch`.
             assignments: The assignments.
+            patience: After how many in a row that are not better it ends; by default, all are priced.
         """
-        self._at = at
+        self._start(at, self.limits.most if patience is None else patience)
         self._try(assignments)
 
     def climb(self, quick: Mapping[Assignment, Quick | None]) -> None:
@@ -233,10 +248,10 @@ class Explorer:
 
     def beam(self) -> None:
         """Price all neighbours of the best few candidates, and repeat while this finds better ones."""
-        self._at = "beam"
+        self._start("beam", _QUICK_PATIENCE)
         front = self.ranked()[:_BEAM]
         expanded: set[Assignment] = set()
-        while front and not self.is_over():
+        while front and not self._is_stuck():
             before = self.best
             for one in front:
                 if one.assignment not in expanded:
@@ -248,10 +263,10 @@ class Explorer:
 
     def improve(self) -> None:
         """Change several decisions at random and descend from there; end after several rounds without gain."""
-        self._at = "local search"
+        self._start("local search", _QUICK_PATIENCE)
         best = self.best
         failures = 0
-        while best is not None and failures < 4 + len(self.space.groups) // 4 and not self.is_over():
+        while best is not None and failures < 4 + len(self.space.groups) // 4 and not self._is_stuck():
             current = self._descend(self._perturbed(best.assignment))
             if self._is_better(current, best):
                 best, failures = current, 0
@@ -270,7 +285,7 @@ class Explorer:
             found = self.evaluate(step)
             if found is not None and self._is_better(Candidate(step, found), current):
                 return self._descend(step)
-            if tries >= 24 or self.is_over():
+            if tries >= 24 or self._is_stuck():
                 break
         return current
 
@@ -295,7 +310,7 @@ class Explorer:
 
     def _try(self, steps: Iterable[Assignment]) -> None:
         for step in steps:
-            if self.is_over():
+            if self._is_stuck():
                 return
             self.evaluate(step)
 

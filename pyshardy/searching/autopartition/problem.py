@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
@@ -13,6 +14,13 @@ from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.propagation.program import Program
 from pyshardy.searching.autopartition.objective import Objective
+
+
+class Permitted(Protocol):
+    """Which axes a tensor may have. Inputs of which it is not equal are not sharded alike."""
+
+    def allows(self, dims: Dims) -> bool:
+        """Whether the tensor may have these axes."""
 
 
 class InputFact(NamedTuple):
@@ -26,7 +34,7 @@ class InputFact(NamedTuple):
         bytes: Its unsharded size.
         is_donated: Whether a result may reuse its memory.
         sharding: Its given sharding, which it keeps; None if the search finds one.
-        forbidden: The mesh axes that it may not have.
+        permitted: Which axes it may have; None for all.
     """
 
     name: str
@@ -36,7 +44,7 @@ class InputFact(NamedTuple):
     bytes: int
     is_donated: bool = False
     sharding: TensorSharding | None = None
-    forbidden: frozenset[str] = frozenset()
+    permitted: Permitted | None = None
 
 
 class OutputFact(NamedTuple):
@@ -77,6 +85,7 @@ class Problem:
         layers: Empty if no layer is left out. Else per op the number of its stretch of repeated layers, or -1, and the
             number of layers that the op represents.
         places: Gives the numbers of the values that lines of the source compute, by the line and the shape.
+        permitted: Which axes a constraint of an intermediate value may have; None for all.
     """
 
     program: Program
@@ -92,6 +101,7 @@ class Problem:
     objective: Objective
     layers: Sequence[tuple[int, int]] = ()
     places: Callable[[], Mapping[Hashable, int]] = dict
+    permitted: Permitted | None = None
 
     @property
     def limit(self) -> float:

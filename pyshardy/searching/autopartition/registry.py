@@ -150,7 +150,7 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
         between: The intermediate values; by default none.
 
     Raises:
-        UsageError: An input or a value does not exist, or axes do not fit it.
+        UsageError: An input or a value does not exist, or axes do not fit it, or are forbidden.
     """
     between = between or Values(lambda constrained: space.problem)
     inputs = space.problem.inputs
@@ -159,11 +159,14 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
     found: list[Dims] = list(space.empty)
     constraints = {}
     for name, axes in annotations.items():
-        if name in names:
-            found[names[name]] = checked_dims(DOING, name, axes, space.groups[names[name]].shape, space.sizes)
+        group = names.get(name)
+        if group is not None:
+            found[group] = dims = checked_dims(DOING, name, axes, space.groups[group].shape, space.sizes)
         else:
             number = between.number(name, list(names))
-            constraints[number] = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)
+            constraints[number] = dims = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)
+        if not space.permits(group, dims):
+            raise UsageError(DOING, got=f"{dims} for {name}", needed="axes that the options of the search leave to it")
     return Answer(tuple(found), constraints)
 
 

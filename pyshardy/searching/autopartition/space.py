@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.searching.autopartition.problem import Problem
+from pyshardy.searching.autopartition.problem import Permitted, Problem
 from pyshardy.searching.autopartition.ties import head_of, ties_of
 from pyshardy.searching.autopartition.uses import DimUnion, is_updated_alone, used_alike
 
@@ -40,7 +40,7 @@ class InputGroup(NamedTuple):
         is_donated: Whether results may reuse their memory.
         fixed: Their given sharding, which they keep; None if the search finds one.
         twin: The group of the parameters whose optimizer state they are; None for other inputs.
-        forbidden: The mesh axes that they may not have.
+        permitted: Which axes they may have; None for all.
     """
 
     name: str
@@ -52,7 +52,7 @@ class InputGroup(NamedTuple):
     is_donated: bool
     fixed: TensorSharding | None
     twin: int | None = None
-    forbidden: frozenset[str] = frozenset()
+    permitted: Permitted | None = None
 
     @property
     def is_free(self) -> bool:
@@ -129,9 +129,12 @@ class Space:
 
     def fits(self, group: int, dims: Dims) -> bool:
         """Whether inputs of a group can have these axes: each once, allowed, and with shards of equal size."""
-        one = self.groups[group]
-        allowed = not one.forbidden or one.forbidden.isdisjoint(axis for axes in dims for axis in axes)
-        return allowed and are_equal_shards(one.shape, dims, self.sizes)
+        return self.permits(group, dims) and are_equal_shards(self.groups[group].shape, dims, self.sizes)
+
+    def permits(self, group: int | None, dims: Dims) -> bool:
+        """Whether the limits of the user leave these axes to the inputs of a group, or, by None, to a constraint."""
+        permitted = self.problem.permitted if group is None else self.groups[group].permitted
+        return permitted is None or permitted.allows(dims)
 
     def sharding(self, group: int, dims: Dims) -> TensorSharding:
         """The sharding of the inputs of a group."""
@@ -204,7 +207,7 @@ def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
     ties = ties_of(problem.inputs, problem.outputs, donated)
     found: dict[object, list[int]] = {}
     for place, fact in enumerate(problem.inputs):
-        key = (general(fact.name), fact.shape, fact.element, fact.sharding, fact.forbidden, place in ties)
+        key = (general(fact.name), fact.shape, fact.element, fact.sharding, fact.permitted, place in ties)
         found.setdefault(key, []).append(place)
     groups = []
     parts = [(len(like), members) for like in found.values() for members in used_alike(problem, dims, like)]
@@ -220,7 +223,7 @@ def _find_groups(problem: Problem, dims: DimUnion) -> tuple[InputGroup, ...]:
                 bytes=first.bytes,
                 is_donated=all(problem.inputs[member].is_donated for member in members),
                 fixed=first.sharding,
-                forbidden=first.forbidden,
+                permitted=first.permitted,
             )
         )
     return _with_twins(groups, problem)

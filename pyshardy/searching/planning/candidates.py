@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.costing.brief import NOWHERE, Brief, Part, brief_estimate
+from pyshardy.costing.brief import Brief, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import count_collectives
+from pyshardy.costing.further_layers import MIDDLE, OUTSIDE, Layer
 from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import CostOp, CostProgram
 from pyshardy.costing.topology import Topology
@@ -31,9 +32,10 @@ from pyshardy.passes.partition_options import PartitionOptions
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.cost import view_for
 from pyshardy.results.partitioning import partition_in_place
-from pyshardy.results.sharded_program import import_program, propagate_in_place
+from pyshardy.results.sharded_program import Imported, import_program, propagate_in_place
+from pyshardy.searching.program.layers import Family
 from pyshardy.searching.program.search_program import short_program
-from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, part_of, stretch_counts
+from pyshardy.searching.program.shorten import BETWEEN, Short, layer_runs, part_of
 
 CollectiveCounts = Mapping[tuple[str, str], tuple[int, int]]
 """How many collectives of a kind over some axes a step runs, and the bytes that every device sends for them."""
@@ -51,6 +53,7 @@ class LayeredCandidates:
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
+        layers: The short program with its families, which changes; by default, it is made.
 
     Attributes:
         is_exact: Whether no layer is left out, so prices equal those of the full estimate.
@@ -83,6 +86,7 @@ class LayeredCandidates:
         topology: Topology,
         model: CollectiveModel = CollectiveModel.FORMULA,
         is_open: bool = False,
+        layers: tuple[Short, tuple[Family, ...]] | None = None,
     ) -> None:
         self.topology, self.model = topology, model
         self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
@@ -91,11 +95,11 @@ class LayeredCandidates:
         if ops_named(module.root, ("sdy.sharding_group",)):
             raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
         with module.context, pause_gc():
-            short, families = short_program(module.root)
+            short, families = layers or short_program(module.root)
             if not is_open:
                 _share_nothing(short.root, mesh)
         self.is_exact = not families
-        self._short, self._counts = short.root, stretch_counts(families)
+        self._short, self._runs = short.root, layer_runs(families)
         self._places = {
             kind: {place: at for at, place in enumerate(places)}
             for kind, places in (("arg_attrs", short.inputs), ("res_attrs", short.outputs))
@@ -112,7 +116,7 @@ class LayeredCandidates:
             ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
         with pause_gc():
-            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, part_of=self._part_of)
+            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
 
     def price_with_collectives(
         self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
@@ -124,21 +128,27 @@ class LayeredCandidates:
         """
         with pause_gc():
             program = self._program(inputs, outputs)
-            return brief_estimate(program, self.topology, self.model, part_of=self._part_of), self._collectives(program)
+            return brief_estimate(program, self.topology, self.model, layer_of=self._layer_of), self._collectives(
+                program
+            )
 
     def _collectives(self, program: CostProgram) -> CollectiveCounts:
         found: dict[tuple[str, str], tuple[int, int]] = {}
         for one in count_collectives(program):
-            traffic, part = one.op.traffic, self._part_of(one.op)
+            traffic = one.op.traffic
             if traffic is not None and traffic.group_size > 1:
-                times = one.times * (1 if part is None else 1 + part.more)
+                times = one.times * self._times(one.op)
                 axes = "+".join(name.strip('"') for name, _ in traffic.axes) if traffic.axes else "several groups"
                 count, bytes = found.get((traffic.kind, axes), (0, 0))
                 found[traffic.kind, axes] = count + times, bytes + times * traffic.sent_bytes
         return found
 
-    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
-        """The program of one device, with as few layers as the short version."""
+    def propagated(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Imported:
+        """The short program with these shardings and what they lead to.
+
+        Raises:
+            ShardyError: The shardings do not fit.
+        """
         given = [
             (kind, self._places[kind][place], sharding)
             for kind, shardings in (("arg_attrs", inputs), ("res_attrs", outputs))
@@ -147,6 +157,11 @@ class LayeredCandidates:
         ]
         candidate = self._imported.annotated(given)
         propagate_in_place(candidate)
+        return candidate
+
+    def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
+        """The program of one device, with as few layers as the short version."""
+        candidate = self.propagated(inputs, outputs)
         module, root = candidate.module, candidate.root
         partition_in_place(module, root, self.meshes, self._ending)
         return CostReader(root, self.meshes, module.name, self._kinds).program()
@@ -156,21 +171,24 @@ class LayeredCandidates:
         with pause_gc():
             program = cost_program(self._short, module_meshes(self._short))
 
-        def count(op: CostOp) -> int:
-            part = self._part_of(op)
-            return 1 if part is None else 1 + part.more
+        return least_seconds(program, self.topology.hardware, self.topology.devices, self._times)
 
-        return least_seconds(program, self.topology.hardware, self.topology.devices, count)
+    def _times(self, op: CostOp) -> int:
+        """The layers for which the layer of an op stands."""
+        layer = self._layer_of(op)
+        return 1 if layer is None else layer.times
 
-    def _part_of(self, op: CostOp) -> Part | None:
+    def _layer_of(self, op: CostOp) -> Layer | None:
         if self.is_exact:
-            return NOWHERE
-        found = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
-        if found is None:
+            return OUTSIDE
+        part = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
+        if part is None:
             return None
-        if found.kind == BETWEEN:
-            return NOWHERE
-        return Part(found.offset, self._counts[found.stretch] - 3 if found.kind == MIDDLE else 0)
+        if part.kind == BETWEEN:
+            return OUTSIDE
+        run = self._runs[part.stretch]
+        times = run.size - 2 if part.kind == MIDDLE else 1
+        return Layer(run.family, part.stretch, run.sign, part.kind, part.offset, times)
 
 
 def _share_nothing(root: Op, mesh: str) -> None:

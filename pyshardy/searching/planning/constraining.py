@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
@@ -15,10 +15,8 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import NamedValue, with_shardings
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.source_values import constrained, first_shardings
-from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.plan import PlanRow
-from pyshardy.results.sharded_program import shard
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch
 from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, QuickEstimates
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
@@ -28,7 +26,6 @@ from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import LayeredCandidates, ShardingsByPosition
-from pyshardy.searching.program.search_program import short_program
 
 _MOST_VALUES = 24
 """The number of values that the built-in search may constrain, the largest ones."""
@@ -54,26 +51,10 @@ def with_constraints(module: Module, values: Sequence[NamedValue], chosen: Const
     return constrained(module, with_shardings(values, chosen, mesh)) if chosen else module
 
 
-def constrainable_values(annotated: Module, values: Sequence[NamedValue]) -> list[ConstrainableValue]:
-    """The largest values with the axes that propagation gives them, without those that have parts of axes.
-
-    Args:
-        annotated: The program with shardings on inputs and outputs.
-        values: Its values.
-    """
-    with annotated.context:
-        short, _ = short_program(annotated.root)
-    try:
-        root = shard(annotated.with_root(short.root), PropagateOptions())[1]
-    except ShardyError:
-        return []
-    return constrainable_in(root, values)
-
-
 def constrainable_in(
     propagated: Op, values: Sequence[NamedValue], with_parts: bool = False
 ) -> list[ConstrainableValue]:
-    """The same in a propagated program.
+    """The largest values with the axes that propagation gives them, without those that have parts of axes.
 
     Args:
         propagated: The program as nodes.
@@ -137,7 +118,7 @@ class Constraining:
         space: The decisions on inputs.
         between: Gives quick estimates with constraints.
         plain: Gives the careful estimate without constraints.
-        layered: Makes the estimator of a module; None for a module that it does not support.
+        layered: Makes the estimator with constraints; None for a program that it does not support.
         borders: Gives the shardings of inputs and outputs of an assignment, by position.
         annotated: Gives the program with these shardings.
         limits: When it ends.
@@ -151,7 +132,7 @@ class Constraining:
     space: Space
     between: Values
     plain: PriceFunction
-    layered: Callable[[Module], LayeredCandidates | None]
+    layered: Callable[[Constrained], LayeredCandidates | None]
     borders: Callable[[Assignment], tuple[ShardingsByPosition, ShardingsByPosition]]
     annotated: Callable[[Assignment], Module]
     limits: Limits
@@ -206,8 +187,21 @@ class Constraining:
     def sites(self, assignment: Assignment) -> list[ConstrainableValue]:
         """The values with the axes that propagation gives them."""
         if assignment not in self._sites:
-            self._sites[assignment] = constrainable_values(self.annotated(assignment), self.values)
+            root = self._propagated(assignment)
+            self._sites[assignment] = [] if root is None else constrainable_in(root, self.values)
         return self._sites[assignment]
+
+    @cached_property
+    def _unconstrained(self) -> LayeredCandidates | None:
+        return self.layered({})
+
+    def _propagated(self, assignment: Assignment) -> Op | None:
+        """The short program with the shardings that those of inputs lead to; None if they do not fit."""
+        prices = self._unconstrained
+        try:
+            return None if prices is None else prices.propagated(*self.borders(assignment)).root
+        except ShardyError:
+            return None
 
     def _with_experts(self, assignment: Assignment) -> Iterator[ConstrainedAssignment]:
         """Shardings of inputs, without constraints and with those of experts, while the limits allow."""
@@ -239,7 +233,7 @@ class Constraining:
         ideas = expert_dims(self.space, assignment, sites, self._classes)
         search = ConstraintSearch(
             self.space.axes, lambda other: self.price(assignment, other), self._score, self.limits.until, most, ideas,
-            best=dict(chosen), quick=start.quick,
+            partial(self.space.permits, None), best=dict(chosen), quick=start.quick,
         )  # fmt: skip
         search.run(sites)
         self.tries += search.tries
@@ -279,7 +273,9 @@ class Constraining:
         return self.tries >= self._most or time.monotonic() > self.limits.until
 
     def price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
-        """The careful estimate; None if it cannot be propagated."""
+        """The careful estimate; None if it cannot be propagated, or the user does not permit a constraint."""
+        if not all(self.space.permits(None, dims) for dims in chosen.values()):
+            return None
         key = assignment, tuple(sorted(chosen.items()))
         if key not in self._known:
             self._known[key] = self._price(assignment, chosen) if chosen else self.plain(assignment)
@@ -297,7 +293,7 @@ class Constraining:
         """What gives the careful estimates with constraints; None for a program that it does not support."""
         key = tuple(sorted(chosen.items()))
         if self._latest[0] != key:
-            self._latest = key, self.layered(with_constraints(self.module, self.values, chosen, self.mesh))
+            self._latest = key, self.layered(chosen)
         return self._latest[1]
 
     def _price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:

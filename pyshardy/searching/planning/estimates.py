@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.explore import Explorer
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.options import SearchOptions
+
+_EQUAL: Final = 1e-3
+"""Up to this part, estimates are equal."""
 
 
 @dataclass(slots=True)
@@ -21,7 +25,7 @@ class Estimates:
         options: The options of the search.
         explorer: The search with the quick estimates.
         checker: The search with the careful estimates.
-        is_like_whole: Whether the careful estimate equals that of `pyshardy.cost`.
+        is_like_whole: Whether careful estimates equal those of `pyshardy.cost`, as far as that is known.
         wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
     """
 
@@ -35,6 +39,15 @@ class Estimates:
         """The best of the partitioned candidates."""
         found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
         return min(found, key=lambda pair: (*self.options.objective.rank(pair[0]), pair[1]), default=None)
+
+    def learn(self, assignment: Assignment) -> None:
+        """Take careful estimates for those of `pyshardy.cost` if they are equal for a partitioned candidate."""
+        whole, careful = self.wholes.get(assignment), self.checker.found.get(assignment)
+        if whole is not None and careful is not None:
+            self.is_like_whole = all(
+                math.isclose(*pair, rel_tol=_EQUAL)
+                for pair in ((whole.seconds, careful.seconds), (whole.bytes, careful.bytes))
+            )
 
     def row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
         """The row of an assignment with its most exact estimate; None if it was not priced.

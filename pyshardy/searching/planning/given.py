@@ -70,7 +70,7 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
         if row is not None:
             return row
     if not state.estimates.is_like_whole:
-        prices = state.layered(state.given)
+        prices = state.layered_of(state.given)
         found = None if prices is None else prices.price({}, {})
         if found is not None:
             limit = state.options.limit

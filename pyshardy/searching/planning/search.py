@@ -30,6 +30,8 @@ from pyshardy.searching.planning.settling import settle
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.searching.planning.telling import plan_of
 
+_PATIENCE = 32
+"""The careful estimates of promising candidates end after so many that are not better."""
 _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
 _MOST_EXPERTS = 6
@@ -96,7 +98,7 @@ class Search(SearchState):
         wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
-        self.checker.look_at("careful estimates", dict.fromkeys(wanted))
+        self.checker.look_at("careful estimates", dict.fromkeys(wanted), _PATIENCE)
         quick = QuickEstimates(lambda one: self.quick(Answer(one, {})), self.checker.limits.most, self.explorer.found)
         self.checker.climb(quick)
         if self.estimates.is_like_whole and self.prices is not None:
@@ -115,8 +117,9 @@ class Search(SearchState):
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
-        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         self.whole(ranked[0])
+        self.estimates.learn(ranked[0])
+        others = [] if self.estimates.is_like_whole else [*experts, *ranked[1:3], *([own] if own else [])]
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
             best = self.estimates.best()
             is_done = assignment not in others and best is not None and best[0].fits

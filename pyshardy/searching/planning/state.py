@@ -15,8 +15,10 @@ from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.ir.copy_module import copy_module
 from pyshardy.ir.module import Module
-from pyshardy.ir.named_values import NamedValue, named_values
+from pyshardy.ir.named_values import NamedValue, named_values, with_shardings
+from pyshardy.ir.source_values import SourceValue, constrained, insert_constraints, source_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.cost import format_duration
 from pyshardy.report.plan import PlanRow, PlanSpec
@@ -34,12 +36,13 @@ from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.autopartition.values import Values
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
-from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan, with_constraints
+from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan
 from pyshardy.searching.planning.estimates import Estimates
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
-from pyshardy.searching.program.layers import top_ops
-from pyshardy.searching.program.search_program import mesh_to_search, problem_of
+from pyshardy.searching.program.layers import Family, top_ops
+from pyshardy.searching.program.search_program import mesh_to_search, problem_of, short_program
+from pyshardy.searching.program.shorten import Short
 from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
@@ -113,15 +116,15 @@ class SearchState:
             find_plugin(find_target(options.compiler, mesh.size).platform)
         self.mesh_name, self.mesh = name, mesh
         self.topology = make_topology(options.hardware, mesh.axes, options.networks, options.shape)
-        problem = problem_of(self.module, self.topology, options.collectives, options.objective)
+        problem = self._problem({})
         self.problem = options.forbidden.applied(problem)
-        self.prices = self.layered(self.module)
+        self.prices = self.layered({})
         now = time.monotonic()
         end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self.reserved(self.seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
-        between = Values(self._problem_with, self._facts) if options.constraints else Values(
-            self._problem_with, none_because="constraints=False leaves intermediate values alone; leave it out"
+        between = Values(self._problem, self._facts) if options.constraints else Values(
+            self._problem, none_because="constraints=False leaves intermediate values alone; leave it out"
         )  # fmt: skip
         self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self.watch, between)
         self.space: Space = self.task.space
@@ -151,15 +154,43 @@ class SearchState:
     def _facts(self) -> list[ValueFact]:
         return [one.fact for one in self.values]
 
-    def _problem_with(self, chosen: Constrained) -> Problem:
-        """The problem with constraints."""
-        module = with_constraints(self.module, self.values, chosen, self.mesh_name)
-        return problem_of(module, self.topology, self.options.collectives, self.options.objective)
+    @cached_property
+    def _layers(self) -> tuple[Short, tuple[Family, ...]]:
+        """The program with three layers of every kind, which must not change."""
+        with self.module.context:
+            return short_program(self.module.root)
 
-    def layered(self, module: Module) -> LayeredCandidates | None:
-        """The careful estimator, which does not partition; None for a program that it does not support."""
+    @cached_property
+    def _short_values(self) -> dict[object, SourceValue]:
+        """The intermediate values of the short program, by their expression and type."""
+        return {_key(value): value for value in source_values(self._layers[0].root)}
+
+    def _short(self, chosen: Constrained) -> tuple[Short, tuple[Family, ...]]:
+        """A copy of the short program with constraints."""
+        constraints = with_shardings(self.values, chosen, self.mesh_name) if chosen else []
+        short, families = self._layers
+        with self.module.context:
+            if any(_key(value) not in self._short_values for value, _ in constraints):
+                return short_program(constrained(self.module, constraints).root)
+            root = copy_module(short.root)
+            insert_constraints(root, [(self._short_values[_key(value)], sharding) for value, sharding in constraints])
+        return short._replace(root=root), families
+
+    def _problem(self, chosen: Constrained) -> Problem:
+        """The problem with constraints."""
+        options = self.options
+        return problem_of(self.module, self.topology, options.collectives, options.objective, self._short(chosen))
+
+    def layered(self, chosen: Constrained) -> LayeredCandidates | None:
+        """The careful estimator with constraints; None for a program that it does not support."""
+        return self.layered_of(self.module, self._short(chosen))
+
+    def layered_of(
+        self, module: Module, layers: tuple[Short, tuple[Family, ...]] | None = None
+    ) -> LayeredCandidates | None:
+        """The careful estimator of a program, which partitions a short one; None if it does not support it."""
         try:
-            return LayeredCandidates(module, self.mesh_name, self.topology, self.options.collectives)
+            return LayeredCandidates(module, self.mesh_name, self.topology, self.options.collectives, layers=layers)
         except UsageError:
             return None
 
@@ -280,3 +311,8 @@ class SearchState:
             for output in group.outputs:
                 if self.outputs[output].sharding is None:
                     yield "res_attrs", self.outputs[output], sharding
+
+
+def _key(value: SourceValue) -> object:
+    """What a value of a program and of its short version have in common."""
+    return value.span, value.function, value.shape, value.element

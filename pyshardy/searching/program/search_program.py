@@ -7,6 +7,7 @@ from functools import partial
 
 from pyshardy.core.mesh import Mesh
 from pyshardy.costing.collectives import CollectiveModel
+from pyshardy.costing.further_layers import MIDDLE
 from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
@@ -34,7 +35,7 @@ from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
 from pyshardy.searching.program.layers import Family, find_families
-from pyshardy.searching.program.shorten import BETWEEN, MIDDLE, Part, Short, part_of, shorten, stretch_counts
+from pyshardy.searching.program.shorten import BETWEEN, Part, Short, layer_runs, part_of, shorten
 
 DOING = "searching for shardings"
 _AROUND_OTHERS = CONDITIONALS | {
@@ -89,7 +90,7 @@ def build_problem(
     name, mesh = mesh_to_search(root)
     program, index = build_program(short.root, specs)
     main, short_main = main_function(root), main_function(short.root)
-    counts = stretch_counts(families)
+    counts = [run.size for run in layer_runs(families)]
     layers = [_layer(part, counts) for part in _parts(short_main, index)]
     times = _times(short.root, index)
     return Problem(
@@ -186,7 +187,13 @@ def _times(root: Op, index: ProgramIndex) -> list[int]:
     return [counts[op].times if op in counts else int(op.name == LOOP) for op in index.ops]
 
 
-def problem_of(module: Module, topology: Topology, collectives: CollectiveModel, objective: Objective) -> Problem:
+def problem_of(
+    module: Module,
+    topology: Topology,
+    collectives: CollectiveModel,
+    objective: Objective,
+    layers: tuple[Short, tuple[Family, ...]] | None = None,
+) -> Problem:
     """The problem of a search: the input of propagation, with the mesh and the hardware.
 
     Args:
@@ -194,13 +201,14 @@ def problem_of(module: Module, topology: Topology, collectives: CollectiveModel,
         topology: The chip, and the networks of the mesh axes.
         collectives: The model of collectives.
         objective: What makes a plan better, with the bytes of memory that a device may use.
+        layers: The short program with its families, which changes; by default, it is made.
 
     Raises:
         UsageError: The program has no mesh, or several.
         PassError: The module breaks a requirement of propagation.
     """
     with module.context, pause_gc():
-        short, families = short_program(module.root)
+        short, families = layers or short_program(module.root)
         stage = sharding_stages(for_module(PropagateOptions(view=view_for(topology.hardware)), short.root))[0]
         context = run_on_root(module, short.root, stage.passes)
         return build_problem(module.root, short, families, context.specs, topology, collectives, objective)

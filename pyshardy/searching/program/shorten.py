@@ -11,16 +11,15 @@ from typing import Any, Final, NamedTuple
 
 from jaxlib.mlir import ir
 
+from pyshardy.costing.further_layers import FIRST, LAST, MIDDLE
 from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import Stretch
 from pyshardy.searching.program.layers import Family, PlacedStretch, top_ops
 
-FIRST, MIDDLE, LAST, BETWEEN = range(4)
-"""The kinds of parts of a stretch: the first layer, the middle one that represents several, the last one; ops between
-layers belong to the stretch after them.
-"""
+BETWEEN: Final = 3
+"""A kind of part of a stretch beside its three layers: ops between layers belong to the stretch after them."""
 _ALIAS: Final = "tf.aliasing_output"
 
 
@@ -29,7 +28,7 @@ class Part(NamedTuple):
 
     Attributes:
         stretch: The number of the stretch of equal layers.
-        kind: The kind of part.
+        kind: `FIRST`, `MIDDLE`, `LAST` or `BETWEEN`.
         offset: The place in its layer, a number that no op of another stretch has; -1 between layers.
     """
 
@@ -179,9 +178,23 @@ class _Shortener:
         function.set_attr("function_type", signature(function))
 
 
-def stretch_counts(families: Sequence[Family]) -> list[int]:
-    """How many layers there are, by the number of the stretch."""
-    return [family.size for _, _, family in _in_order(families)]
+class LayerRun(NamedTuple):
+    """What a short program leaves out of a stretch.
+
+    Attributes:
+        family: The number of its kind of layers.
+        sign: -1 if the last layer runs first; else 1.
+        size: How many layers there are.
+    """
+
+    family: int
+    sign: int
+    size: int
+
+
+def layer_runs(families: Sequence[Family]) -> list[LayerRun]:
+    """The stretches, by their numbers."""
+    return [LayerRun(families.index(one), placed.sign, one.size) for _, placed, one in _in_order(families)]
 
 
 def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, Family]]:

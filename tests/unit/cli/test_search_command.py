@@ -74,6 +74,13 @@ def test_constraints_are_written_as_a_patch(cli: Cli, put: Put, tmp_path: Path) 
     assert refused.status == 2 and f"writing {tmp_path}" in refused.err
 
 
+def test_limits_of_a_plan(cli: Cli, put: Put) -> None:
+    command = ("search", put(PROGRAM), "--mesh", "a=2,b=2,c=2", "--hardware", "v5e", "--json", "--quiet", "--let-go")
+    free, bound = (json.loads(cli(*command, *limits).out) for limits in ((), ("--axes-at-most", "1")))
+    counts = [[sum(map(len, one["axes"])) for one in found["specs"] if not one["is_output"]] for found in (free, bound)]
+    assert [max(found) for found in counts] == [2, 1]
+
+
 def test_what_does_not_fit_is_a_failure(cli: Cli, put: Put) -> None:
     found = cli("search", put(PROGRAM), "--mesh", "data=8", "--memory", "1kB", "--quiet")
     assert found.status == 1
@@ -87,6 +94,9 @@ def test_what_does_not_fit_is_a_failure(cli: Cli, put: Put) -> None:
         (("--budget", "0", "--mesh", "a=2"), "more than 0"),
         (("--seed", "x", "--mesh", "a=2"), "a whole number"),
         (("--devices", "8", "--mesh", "a=2"), "one of them"),
+        (("--axes-at-most", "many", "--mesh", "a=2"), "--axes-at-most many, needed a whole number"),
+        (("--axes-at-most", "0", "--mesh", "a=2"), "axes_at_most=0, needed a number of mesh axes from 1"),
+        (("--goal", "speed"), "--goal speed, needed one of time, memory"),
         ((), "without a mesh"),
     ],
 )

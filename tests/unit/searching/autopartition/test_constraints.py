@@ -52,6 +52,21 @@ def test_what_others_are_held_for_is_found() -> None:
     assert found.best == {0: ALONG_Y, 1: ALONG_X}
 
 
+def test_a_constraint_that_is_not_permitted_is_not_priced() -> None:
+    priced: list[Constrained] = []
+
+    def price(constrained: Constrained) -> Quick:
+        priced.append(constrained)
+        return Quick(1.0 if ALONG_Y in constrained.values() else 2.0, 1.0)
+
+    def score(quick: Quick) -> tuple[float, float]:
+        return quick.seconds, quick.bytes
+
+    found = ConstraintSearch(AXES, price, score, math.inf, 1000, permits=lambda dims: dims != ALONG_Y)
+    found.run(SITES)
+    assert found.best == {} and len(priced) > 1 and not any(ALONG_Y in one.values() for one in priced)
+
+
 def test_no_constraint_is_kept_for_nearly_nothing() -> None:
     assert search(lambda constrained: 2.0 - 0.001 * len(constrained)).best == {}
 

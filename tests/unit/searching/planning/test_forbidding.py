@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import pyshardy
@@ -48,6 +50,45 @@ def test_small_inputs_stay_whole() -> None:
     assert found["params['b']"] == set() and any(found.values())
 
 
+@pytest.mark.parametrize("constraints", [False, True])
+def test_no_input_is_split_along_more_axes_than_allowed(constraints: bool) -> None:
+    options = {"hardware": "v5e", "candidates": 120, "constraints": constraints, "memory": 40e6}
+    free, bound = (pyshardy.search(TEXT, axes_at_most=most, **options) for most in (None, 1))
+    most = [
+        max(sum(len(dim.axes) for dim in spec.dims) for name, spec in plan.specs.items() if name != "result")
+        for plan in (free, bound)
+    ]
+    assert most == [2, 1]
+    assert all(sum(map(len, one.dims)) <= 1 for one in bound.constraints)
+
+
+@pytest.mark.parametrize("options", [{"forbid": {"x": "data"}}, {"whole_below": 1 << 30}])
+def test_a_partitioner_cannot_give_what_is_forbidden(options: dict[str, Any]) -> None:
+    def partitioner(task: pyshardy.SearchTask) -> dict[str, Any]:
+        return {"x": (("data",), ())}
+
+    with pytest.raises(UsageError, match="got .* for x, needed axes that the options of the search leave to it"):
+        axes(partitioner=partitioner, **options)
+    assert "data" in axes(partitioner=partitioner, forbid={"x": "model"})["x"]
+
+
+def test_a_constraint_has_no_more_axes_than_allowed_either() -> None:
+    def predict(w: Any, x: Any) -> Any:
+        hidden = jnp.tanh(x @ w)
+        return hidden * 2
+
+    def partitioner(task: pyshardy.SearchTask) -> dict[str, Any]:
+        return {task.values[0].name: (("data",), ("model",))}
+
+    arrays = (jax.ShapeDtypeStruct((512, 2048), "float32"), jax.ShapeDtypeStruct((4096, 512), "float32"))
+    options = {"mesh": {"data": 2, "model": 4}, "hardware": "v5e", "partitioner": partitioner}
+    with pytest.raises(
+        UsageError, match="got .* for `hidden` .* needed axes that the options of the search leave to it"
+    ):
+        pyshardy.search(predict, *arrays, axes_at_most=1, **options)
+    assert pyshardy.search(predict, *arrays, axes_at_most=2, **options).fits
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -59,6 +100,8 @@ def test_small_inputs_stay_whole() -> None:
         ({"forbid": ["data"]}, "got forbid=['data'], needed axes by names of inputs"),
         ({"goal": "speed"}, "got goal='speed', needed 'time' or 'memory'"),
         ({"whole_below": -1}, "got whole_below=-1, needed bytes, 0 or more"),
+        ({"axes_at_most": 0}, "got axes_at_most=0, needed a number of mesh axes from 1"),
+        ({"axes_at_most": True}, "got axes_at_most=True, needed a number of mesh axes from 1"),
         ({"whole_below": "1MiB"}, "got whole_below='1MiB', needed bytes, 0 or more"),
     ],
 )
