@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 from math import prod
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import axes_of, dims_of, split_further, ties_in
 from pyshardy.checkup.ports import annotation_cure, are
+from pyshardy.checkup.source import replaced, user_files
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
@@ -19,10 +22,16 @@ from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_t
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.edits import AnnotationEdit, spec_text
 from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.source.syntax import syntax_tree
+
+_MANUAL = "sdy.manual_computation"
+_KERAS_BATCH = "batch_dim_name"
 
 _MOST_WHOLE, _MOST_WAYS = 3, 2
 """The number of groups of inputs that are split along one axis more, and of the dimensions that are tried for each."""
@@ -57,17 +66,60 @@ def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
                 cure = annotation_cure(module, edit, inputs, "", None)
                 yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=True)
     yield from _moved_batches(module, free, mesh_name, sizes)
+    yield from _idle_axes(module, free, mesh_name, sizes)
+
+
+def _idle_axes(
+    module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
+) -> Iterator[Cure]:
+    """The inputs of a batch split along an axis that splits nothing else, beside their own axis or instead of it."""
+    used = {axis for one in input_tensors(module.root) for axis in axes_of(one)}
+    for op in ops_named(module.root, (CONSTRAINT, _MANUAL)):
+        given = (
+            [op.attrs["sharding"]] if op.name == CONSTRAINT else [*op.attrs["in_shardings"], *op.attrs["out_shardings"]]
+        )
+        used |= {axis for one in given for axes in dims_of(one) for axis in axes}
+    keras = _batch_dim_name(module)
+    for axis in [axis for axis in sizes if axis not in used]:
+        for dims, members in _by_spec(free, sizes):
+            ways = [_instead(dims, old, (axis,)) for axes in dims for old in axes]
+            ways += [] if keras else [_instead(dims, axes[-1], (axes[-1], axis)) for axes in dims if axes]
+            for way in ways:
+                if all(are_equal_shards(one.shape, way, sizes) for one in members):
+                    edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
+                    what = f'nothing is split along "{axis}", so its {sizes[axis]} devices hold and compute the same'
+                    cure = annotation_cure(module, edit, members, "", None)
+                    make_patch = partial(replaced, *keras, repr(axis)) if keras else cure.make_patch
+                    place = (*keras[:2], keras[2]) if keras else None
+                    kind = FindingKind.LAYOUT
+                    yield replace(cure, kind=kind, what=what, place=place, make_patch=make_patch, is_design=False)
+
+
+def _instead(dims: Dims, old: str, new: tuple[str, ...]) -> Dims:
+    """Axes with others in the place of one.
+
+    >>> _instead((("x",), ()), "x", ("x", "y"))
+    (('x', 'y'), ())
+    """
+    return tuple(tuple(more for axis in axes for more in (new if axis == old else (axis,))) for axes in dims)
+
+
+def _batch_dim_name(module: Module) -> tuple[str, int, int, int] | None:
+    """Where a program that keras distributes says by which axis the batch is split: file, line and columns."""
+    for file in user_files(module.root):
+        tree = syntax_tree(file)
+        for call in () if tree is None else ast.walk(tree):
+            for word in call.keywords if isinstance(call, ast.Call) else ():
+                if word.arg == _KERAS_BATCH and word.value.lineno == word.value.end_lineno:
+                    return file, word.value.lineno, word.value.col_offset, word.value.end_col_offset or 0
+    return None
 
 
 def _moved_batches(
     module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
 ) -> Iterator[Cure]:
     """The inputs of one spec with an axis on another dimension, all at once."""
-    by_spec: dict[Dims, list[InterfaceTensor]] = {}
-    for one in free:
-        if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys() and len(one.shape) > 1:
-            by_spec.setdefault(without_end(dims_of(one.sharding)), []).append(one)
-    for dims, members in sorted(by_spec.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]:
+    for dims, members in _by_spec([one for one in free if len(one.shape) > 1], sizes):
         rank = min(len(one.shape) for one in members)
         for way in _exchanged((*dims, *[()] * (rank - len(dims)))):
             if all(are_equal_shards(one.shape, way, sizes) for one in members):
@@ -76,6 +128,15 @@ def _moved_batches(
                     f"{are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
                 )
                 yield replace(annotation_cure(module, edit, members, "", None), what=what)
+
+
+def _by_spec(free: Sequence[InterfaceTensor], sizes: Mapping[str, int]) -> list[tuple[Dims, list[InterfaceTensor]]]:
+    """The inputs that are split, by their axes; those of most inputs first."""
+    found: dict[Dims, list[InterfaceTensor]] = {}
+    for one in free:
+        if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys():
+            found.setdefault(without_end(dims_of(one.sharding)), []).append(one)
+    return sorted(found.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]
 
 
 def _exchanged(dims: Dims) -> Iterator[Dims]:

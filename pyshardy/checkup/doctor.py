@@ -20,7 +20,7 @@ from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.rules import rule_cures
-from pyshardy.checkup.signs import signs
+from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
@@ -176,8 +176,10 @@ class _Checkup:
     def run(self) -> Diagnosis:
         """The findings."""
         first = self.found
+        found = list(uneven_parts(first, _figures(first), self.mesh))
         findings = self._findings()
-        untried = sorted(signs(self.found, _figures(self.found), self.mesh), key=lambda pair: -pair[0])
+        found += signs(self.found, _figures(self.found), self.mesh)
+        untried = sorted(found, key=lambda pair: -pair[0])
         findings = _merged(findings, untried, self.limit)[:MOST_FINDINGS]
         estimate = first.estimate
         return Diagnosis(
@@ -265,7 +267,7 @@ class _Checkup:
         return (cure for turn in turns for cure in turn if cure is not None)
 
     def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
-        """The cures that pay in the program, the best for each place, the best first."""
+        """The cures that pay in the program, the best of a fault and the best design for each place, the best first."""
         module = self.found.partition.before
         found: dict[Hashable, list[_Tried]] = {}
         for number, cure in enumerate(cures, 1):
@@ -277,7 +279,7 @@ class _Checkup:
             figures = self.pricer.price(cured)
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
-                found.setdefault(cure.key, []).append(_Tried(worth, cure, cured, figures))
+                found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, cured, figures))
         best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 
@@ -290,11 +292,12 @@ class _Checkup:
 
 
 def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
-    """The first of the cures that say to do the same."""
-    seen: set[str] = set()
+    """Of the cures that say to do the same the first, and those after it that count for more."""
+    weights: dict[str, tuple[bool, bool]] = {}
     for cure in cures:
-        if cure.text not in seen:
-            seen.add(cure.text)
+        weight = not cure.is_design, cure.kind in _FREE
+        if cure.text not in weights or any(now and not was for now, was in zip(weight, weights[cure.text])):
+            weights[cure.text] = weight
             yield cure
 
 

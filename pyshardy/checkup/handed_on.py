@@ -12,7 +12,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import dims_of, ties_in
 from pyshardy.checkup.ports import annotation_patch
 from pyshardy.checkup.returned import returned_patch
-from pyshardy.checkup.source import jit_call, user_files
+from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.frontend.annotate import store_annotations
@@ -55,7 +55,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
     why = "the second step gets other shardings than the first, so it is compiled again, and its inputs are moved"
     as_inputs = [("res_attrs", other, one.sharding.closed()) for one, other in pairs if one.sharding]
     as_outputs = [("arg_attrs", one, other.sharding.closed()) for one, other in pairs if other.sharding]
-    call = jit_call(user_files(module.root), _function(module))
+    call = jit_call(user_files(module.root), function_of(module))
     jit = _JIT if call is None else call.name
     ways: list[tuple[str, list[tuple[str, InterfaceTensor, TensorSharding]], Callable[[], str]]] = [
         (
@@ -91,7 +91,7 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
     given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
     alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
-    return returned_patch(jit_call(files, _function(module)), outputs, replaced, files, alike)
+    return returned_patch(jit_call(files, function_of(module)), outputs, replaced, files, alike)
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:
@@ -108,7 +108,7 @@ def donation_cures(module: Module) -> Iterator[Cure]:
         return
     heads = list(dict.fromkeys(head_of(one.name) for one in kept))
     shown = ", ".join(f"`{head}`" for head in heads)
-    call = jit_call(user_files(module.root), _function(module))
+    call = jit_call(user_files(module.root), function_of(module))
     also, at = "", f" at {format_place(call.place)}" if call is not None else ""
     if call is not None and call.is_equinox:
         others = dict.fromkeys(head for one in inputs if (head := head_of(one.name)) not in heads)
@@ -125,11 +125,6 @@ def donation_cures(module: Module) -> Iterator[Cure]:
         partial(_donated, indices=[one.index for one in kept]),
         str if call is None else partial(call.patch, argument),
     )
-
-
-def _function(module: Module) -> str:
-    """The name of the function that the program is."""
-    return str(module.root.attrs.get("sym_name", "")).removeprefix("jit_")
 
 
 def _donated(module: Module, indices: Sequence[int]) -> Module:

@@ -116,15 +116,28 @@ def _conditions(chooser: _Chooser, inputs: Sequence[InterfaceTensor], changed: M
         shapes.setdefault(one.shape, set()).add(changed.get(one.index))
     if chooser.path and "" not in wanted and all(len(ends[end]) == 1 for end in wanted):
         keystr = f"jax.tree_util.keystr({chooser.path})"
+        alike = _by_dims({_quoted(end): new for end in sorted(wanted) for new in ends[end]})
+        return {f"{keystr}.endswith({_one_or_tuple(texts)})": new for new, texts in alike.items()}
+    own = sorted({one.shape for one in inputs if one.index in changed})
+    if chooser.shape and all(len(shapes[shape]) == 1 for shape in own):
+        same = _by_dims({repr(shape): new for shape in own for new in shapes[shape]})
         return {
-            f"{keystr}.endswith({_quoted(end)})": new for end in sorted(wanted) for new in ends[end] if new is not None
-        }
-    alike = {one.shape for one in inputs if one.index in changed}
-    if chooser.shape and all(len(shapes[shape]) == 1 for shape in alike):
-        return {
-            f"{chooser.shape} == {shape!r}": new for shape in sorted(alike) for new in shapes[shape] if new is not None
+            f"{chooser.shape} {'in' if len(texts) > 1 else '=='} {_one_or_tuple(texts)}": new
+            for new, texts in same.items()
         }
     return {}
+
+
+def _by_dims(news: Mapping[str, Dims | None]) -> dict[Dims, list[str]]:
+    found: dict[Dims, list[str]] = {}
+    for text, new in news.items():
+        if new is not None:
+            found.setdefault(new, []).append(text)
+    return found
+
+
+def _one_or_tuple(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def _path(name: str) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.handed_on import Readers
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, Value
-from pyshardy.ir.symbols import SymbolTable
+from pyshardy.ir.nodes import Value
 from pyshardy.propagation.origins import CONSTRAINT
 
 _SAME = frozenset((
@@ -15,9 +13,7 @@ _SAME = frozenset((
     "stablehlo.slice", "stablehlo.dynamic_slice",
 ))  # fmt: skip
 """Ops whose result is still the weight, or that of one layer."""
-_PRODUCT, _WHILE, _CALL = "stablehlo.dot_general", "stablehlo.while", "func.call"
-_MOST_STEPS = 200
-"""The values that are looked at for one weight."""
+_PRODUCT = "stablehlo.dot_general"
 
 
 class Partners:
@@ -29,7 +25,7 @@ class Partners:
 
     def __init__(self, module: Module) -> None:
         self._args = main_function(module.root).region.blocks[0].args
-        self._table = SymbolTable(module.root)
+        self._readers = Readers(module.root, _SAME)
         self._known: dict[int, frozenset[int]] = {}
 
     def of(self, index: int) -> frozenset[int]:
@@ -39,30 +35,13 @@ class Partners:
             index: The number of the input.
         """
         if index not in self._known:
-            self._known[index] = frozenset(id(value) for value in self._multiplied(self._args[index]))
+            self._known[index] = frozenset(
+                id(_root(other))
+                for op, weight in self._readers.of(self._args[index])
+                for other in (op.operands if op.name == _PRODUCT else ())
+                if other is not weight
+            )
         return self._known[index]
-
-    def _multiplied(self, value: Value) -> Iterator[Value]:
-        todo, seen = [value], {id(value)}
-        while todo and len(seen) < _MOST_STEPS:
-            one = todo.pop()
-            for op in one.users():
-                if op.name == _PRODUCT:
-                    yield from (_root(other) for other in op.operands if other is not one)
-                for more in self._same(op, one):
-                    if id(more) not in seen:
-                        seen.add(id(more))
-                        todo.append(more)
-
-    def _same(self, op: Op, value: Value) -> Iterator[Value]:
-        """The values that an op hands a value on to."""
-        places = [place for place, one in enumerate(op.operands) if one is value]
-        if op.name in _SAME:
-            yield from op.results if places[:1] == [0] else ()
-        elif op.name == _WHILE:
-            yield from (op.regions[1].blocks[0].args[place] for place in places)
-        elif op.name == _CALL:
-            yield from (self._table[op.attrs["callee"]].region.blocks[0].args[place] for place in places)
 
 
 def _root(value: Value) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pyshardy.checkup.cures import Cure
@@ -18,9 +19,11 @@ from pyshardy.checkup.families import (
 )
 from pyshardy.checkup.helper_specs import helper_patch
 from pyshardy.checkup.partners import Partners
-from pyshardy.checkup.source import user_files
+from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.checkup.table_specs import table_patch
+from pyshardy.core.alike import general
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.explain.collectives import ExplainedCollectives
@@ -37,6 +40,7 @@ from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_s
 from pyshardy.results.partition import Partition
 from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace
 
 _MOST_CONFLICTS = 6
@@ -61,13 +65,27 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
         is_sum = not any(cause.mismatch for cause in found.causes)
         named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
-        named = [one for one in named if not is_sum or weights.issuperset(one.indices)]
+        named = [_of_input(module, one, ports) for one in named if not is_sum or weights.issuperset(one.indices)]
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
         edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
         beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
-        for edit, state in dict.fromkeys(beside):
-            yield annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+        written = [(one._replace(sharding=one.sharding.closed()), state) for one, state in beside]  # as a spec is
+        for edit, state in dict.fromkeys(written):
+            cure = annotation_cure(module, edit, ports[edit.is_input], story, place, state)
+            yield replace(cure, is_design=True) if is_sum else cure
+
+
+def _of_input(module: Module, edit: AnnotationEdit, ports: Mapping[bool, Sequence[InterfaceTensor]]) -> AnnotationEdit:
+    """An edit of outputs as one of the inputs that they replace, if these are annotated as they are."""
+    inputs, outputs = ports[True], ports[False]
+    replaced = {outputs[result].index: inputs[place] for place, result in ties_in(module, inputs, outputs).items()}
+    changed = [one for one in outputs if not edit.is_input and one.index in edit.indices]
+    pairs = [(one, replaced.get(one.index)) for one in changed]
+    given = [other for one, other in pairs if other is not None and _is_same(other, one.sharding)]
+    if not given or len(given) < len(pairs):
+        return edit
+    return AnnotationEdit(True, tuple(sorted(one.index for one in given)), edit.sharding)
 
 
 def _may_be_mended(part: Partition, found: ExplainedCollectives) -> bool:
@@ -195,8 +213,26 @@ def annotation_cure(
         partial(annotation_patch, module, pairs),
         subject=(edit.is_input, edit.indices),
         inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
-        is_design=edit.is_input and not _axes(edit.sharding) <= _axes(was.sharding) | _weight_axes(module),
+        is_design=edit.is_input and _is_design(module, was, edit.sharding),
     )
+
+
+def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
+    """Whether another sharding of an input shares the work in another way, rather than mending a fault.
+
+    So does one with an axis that splits no weight; in training also one that takes an axis of the batch from a weight,
+    and one that splits the batch along one axis more.
+    """
+    old, axes = _axes(was.sharding), _axes(new)
+    if not axes <= old | _weight_axes(module):
+        return True
+    inputs = input_tensors(module.root)
+    ties = ties_in(module, inputs, output_tensors(module.root))
+    is_trained = any(one.index == was.index for place, one in enumerate(inputs) if place in ties)
+    batch = {axis for place, one in enumerate(inputs) if place not in ties for axis in _axes(one.sharding)}
+    if not is_differentiated(module.root):
+        return False
+    return not (old - axes).isdisjoint(batch) if is_trained else not axes <= old
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
@@ -262,12 +298,21 @@ def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
 def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:
     """The other specs in the user's source, where they stand for the inputs' names."""
     numbers = {one.index for one, _ in changed}
-    kept = [one.sharding for one in input_tensors(module.root) if one.index not in numbers and one.sharding]
-    kept_specs = {without_end(dims_of(one)) for one in kept}
+    kept: dict[Dims, dict[str, None]] = {}
+    for one in input_tensors(module.root):
+        if one.index not in numbers and one.sharding is not None:
+            kept.setdefault(without_end(dims_of(one.sharding)), {})[general(one.name)] = None
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
-    edits = [SpecChange(name, old, new, without_end(old) not in kept_specs) for name, old, new in specs]
+    edits = [SpecChange(name, old, new, tuple(kept.get(without_end(old), ()))) for name, old, new in specs]
     files = user_files(module.root)
     inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
-    return spec_patch(files, edits) or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+    call = jit_call(files, function_of(module))
+    names = {one.index: one.name for one in inputs}
+    heads = {head_of(names[index]) for index in news}
+    if (text := spec_patch(files, edits)) or call is None:
+        return text or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+    if any(map(call.is_spec, heads)):
+        return call.in_patch({names[index]: dims for index, dims in news.items()})
+    return table_patch(files, inputs, news) or helper_patch(files, inputs, news)

@@ -13,8 +13,8 @@ from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
 from pyshardy.source.syntax import name_of, syntax_tree
 
-_NAME = re.compile(r"(\w+)((?:\[\d+\]|\['[^']*'\])*)")
-_PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]")
+_NAME = re.compile(r"(\w+)((?:\[\d+\]|\['[^']*'\]|\.\w+)*)")
+_PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]|(\.\w+)")
 _RESULT = "result"
 _NONE = "None"
 _LIST, _TUPLE = "[", "("
@@ -74,7 +74,8 @@ def returned_patch(
         if found is None or found[0] != _RESULT:
             return ""
         argument = _parsed((replaced or {}).get(name, ""))
-        given = call.ins.get(argument[0], "") if argument is not None and name in as_given else ""
+        node = call.ins.get(argument[0]) if argument is not None and name in as_given else None
+        given = "" if node is None else ast.unparse(node)
         leaves.append(_Leaf(found[1], text(axes), argument, given))
     trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
     code = _tree(leaves, 0, trees)
@@ -82,15 +83,16 @@ def returned_patch(
 
 
 def _parsed(name: str) -> tuple[str, _Path] | None:
-    """The head and the path of a name; None for one with attributes.
+    """The head and the path of a name; None for one with a key of another kind.
 
     >>> _parsed("params['layers'][0]['up']"), _parsed("state.params")
-    (('params', ('layers', 0, 'up')), None)
+    (('params', ('layers', 0, 'up')), ('state', ('.params',)))
     """
     found = _NAME.fullmatch(name)
     if found is None:
         return None
-    return found[1], tuple(int(number) if number else key for number, key in _PART.findall(found[2]))
+    parts = _PART.findall(found[2])
+    return found[1], tuple(int(number) if number else attribute or key for number, key, attribute in parts)
 
 
 def _tree(leaves: Sequence[_Leaf], depth: int, trees: Sequence[ast.Module]) -> str:
@@ -110,6 +112,8 @@ def _tree(leaves: Sequence[_Leaf], depth: int, trees: Sequence[ast.Module]) -> s
         branches.setdefault(leaf.path[depth], []).append(leaf)
     inner = {key: _tree(branch, depth + 1, trees) for key, branch in branches.items()}
     if not all(inner.values()):
+        return ""
+    if any(isinstance(key, str) and key.startswith(".") for key in inner):
         return ""
     if all(isinstance(key, str) for key in inner):
         return "{" + ", ".join(f"{key!r}: {text}" for key, text in inner.items()) + "}"
@@ -139,7 +143,7 @@ def _sequence_name(leaves: Sequence[_Leaf], depth: int) -> str:
     if first.argument is not None and first.argument[1][-len(rest) :] == rest:
         head, path = first.argument[0], first.argument[1][: -len(rest)]
     last = path[-1] if path else "" if head == _RESULT else head
-    return last if isinstance(last, str) else ""
+    return last.removeprefix(".") if isinstance(last, str) else ""
 
 
 def _opening(trees: Sequence[ast.Module], name: str, steps: int = _MOST_STEPS) -> str:

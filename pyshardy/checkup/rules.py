@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import dims_of
+from pyshardy.checkup.families import axes_of, dims_of
 from pyshardy.checkup.ports import annotated
 from pyshardy.checkup.source import replaced, user_files
 from pyshardy.checkup.written_specs import Written, written_specs
@@ -57,7 +57,7 @@ def rule_cures(
     for file, tree in files:
         for rules in _tables(tree, sizes):
             uses = _Uses(module, files, rules)
-            for place, axes in _changes(rules, sizes)[:_MOST_RULES]:
+            for place, axes in _changes(uses, sizes, dropping)[:_MOST_RULES]:
                 cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
                 if cure is not None:
                     yield cure
@@ -84,15 +84,27 @@ def _rule(node: ast.expr) -> _Rule | None:
     return _Rule(name, tuple(given), node.elts[1]) if is_rule else None
 
 
-def _changes(rules: Sequence[_Rule], sizes: Mapping[str, int]) -> list[tuple[int, tuple[str, ...]]]:
-    """Rules with other axes by their place in the table: those without an axis first."""
-    found = [
+def _changes(
+    uses: _Uses, sizes: Mapping[str, int], dropping: Collection[tuple[str, int]]
+) -> list[tuple[int, tuple[str, ...]]]:
+    """Rules with other axes by their place in the table.
+
+    First come those of constraints that drop an axis, with one more, then those without an axis.
+    """
+    names = uses.names_at(dropping)
+    more = [
+        (place, (*rule.axes, axis))
+        for place, rule in enumerate(uses.rules)
+        for axis in sizes
+        if rule.name in names and rule.axes and axis not in rule.axes
+    ]
+    others = [
         (place, (axis,))
-        for place, rule in enumerate(rules)
+        for place, rule in enumerate(uses.rules)
         for axis in sizes
         if rule.axes != (axis,) and len(rule.axes) < 2
     ]
-    return sorted(found, key=lambda change: len(rules[change[0]].axes))
+    return [*more, *sorted(others, key=lambda change: len(uses.rules[change[0]].axes))]
 
 
 def _mapped(names: Dims, rules: Sequence[_Rule]) -> Dims:
@@ -117,6 +129,7 @@ class _Uses:
 
     Attributes:
         rules: The rules by which the program got its shardings.
+        axes: The axes that split an input.
         inputs: The inputs, each with the names that it may have.
         constraints: The number of each constraint, with the names of its dimensions and its shape.
         lines: The lines of each constraint, by its number.
@@ -126,8 +139,10 @@ class _Uses:
         self.rules = rules
         known = {rule.name for rule in rules}
         written = [one for _, tree in files for one in written_specs(tree) if _is_named(one.axes, known)]
+        self.axes = {axis for one in input_tensors(module.root) for axis in axes_of(one)}
         self.inputs = [(one, names) for one in input_tensors(module.root) if (names := _names_of(one, written, rules))]
-        lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known))
+        helpers = dict(pair for _, tree in files for pair in _helpers(tree))
+        lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known, helpers))
         self.constraints: list[tuple[int, Dims, tuple[int, ...]]] = []
         self.lines: dict[int, list[tuple[str, int]]] = {}
         for number, op in enumerate(ops_named(module.root, (CONSTRAINT,))):
@@ -139,11 +154,15 @@ class _Uses:
                 self.constraints.append((number, given, shape))
                 self.lines[number] = path
 
-    @property
-    def axes(self) -> set[str]:
-        """The axes that split a weight."""
-        given = [dims_of(one.sharding) for one, _ in self.inputs if one.sharding is not None]
-        return {axis for dims in given for axes in dims for axis in axes}
+    def names_at(self, lines: Collection[tuple[str, int]]) -> set[str]:
+        """The names of the dimensions of constraints that some lines make."""
+        return {
+            name
+            for number, names, _ in self.constraints
+            if not set(self.lines[number]).isdisjoint(lines)
+            for one in names
+            for name in one
+        }
 
     def changed(
         self, rules: Sequence[_Rule], sizes: Mapping[str, int]
@@ -183,13 +202,30 @@ def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[
     return {axes for score, axes in fitting if score == best and score}
 
 
-def _constrained(file: str, tree: ast.Module, known: set[str]) -> Iterator[tuple[tuple[str, int], Dims]]:
+def _helpers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """The functions of a file that constrain by their further arguments, with the number of those before."""
+    for node in ast.walk(tree):
+        rest = node.args.vararg if isinstance(node, ast.FunctionDef) else None
+        if not isinstance(node, ast.FunctionDef) or rest is None:
+            continue
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and name_of(one.func) in _CONSTRAINERS]
+        if any(isinstance(one, ast.Name) and one.id == rest.arg for call in calls for one in call.args[1:2]):
+            yield node.name, len(node.args.posonlyargs) + len(node.args.args)
+
+
+def _constrained(
+    file: str, tree: ast.Module, known: set[str], helpers: Mapping[str, int]
+) -> Iterator[tuple[tuple[str, int], Dims]]:
     """The lines of constraints by names of dimensions, each with these names."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or name_of(node.func) not in _CONSTRAINERS or len(node.args) < 2:
+        name = name_of(node.func) if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call) or not (name in helpers or (name in _CONSTRAINERS and len(node.args) > 1)):
             continue
         try:
-            names = tuple(ast.literal_eval(node.args[1]))
+            if name in helpers:
+                names = tuple(map(ast.literal_eval, node.args[helpers[name] :]))
+            else:
+                names = tuple(ast.literal_eval(node.args[1]))
         except (ValueError, TypeError):
             continue
         given = tuple(() if name is None else (str(name),) for name in names)
@@ -215,23 +251,24 @@ def _cure(
     if not inputs and not constraints:
         return None
     at = file, rule.node.lineno, rule.node.col_offset
-    text = repr((rule.name, axes[0]))
+    written = repr(axes[0] if len(axes) == 1 else axes)
+    old = repr(rule.axes[0] if len(rule.axes) == 1 else rule.axes or None)
     is_dropping = any(line in dropping for number in constraints for line in uses.lines[number])
-    has = f"has {rule.axes[0]!r}" if rule.axes else "has no axis"
+    has = f"has {old}" if rule.axes else "has no axis"
     counts = [f"{len(found)} {what}" for found, what in ((inputs, "inputs"), (constraints, "constraints")) if found]
     pairs = [(one, sharding_of(dims, mesh_name)) for one, dims in inputs]
     shardings = {number: sharding_of(dims, mesh_name).closed() for number, dims in constraints.items()}
     return Cure(
         FindingKind.RULE,
-        f"the rule of {rule.name!r} at {format_place(at)} {has}, which costs more than {axes[0]!r}",
+        f"the rule of {rule.name!r} at {format_place(at)} {has}, which costs more than {written}",
         f"{' and '.join(counts)} have a dimension of this name",
         at,
-        f"{text} instead of {(rule.name, *(rule.axes or (None,)))} at {format_place(at)}",
+        f"({rule.name!r}, {written}) instead of ({rule.name!r}, {old}) at {format_place(at)}",
         partial(_applied, pairs=pairs, shardings=shardings),
-        partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, repr(axes[0])),
+        partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, written),
         ("rule", rule.name),
         inputs=frozenset(one.index for one, _ in inputs),
-        is_design=axes[0] not in uses.axes or not (inputs or is_dropping),
+        is_design=axes[-1] not in uses.axes or not (inputs or is_dropping),
     )
 
 

@@ -3,7 +3,8 @@ exactly than they are read, and too little memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from pyshardy.checkup.cures import LEAST_GAIN
@@ -11,10 +12,12 @@ from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
+from pyshardy.ir.device_groups import grouping
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
@@ -26,6 +29,10 @@ from pyshardy.source.values import value_text
 
 _MANUAL = "sdy.manual_computation"
 _CALLS = ("stablehlo.custom_call",)
+_JOINING = ("stablehlo.all_reduce", "stablehlo.all_gather", "stablehlo.reduce_scatter")
+"""What brings the parts of several devices together."""
+_KEEPING = frozenset((_MANUAL, "stablehlo.while", "stablehlo.dynamic_update_slice", "stablehlo.return"))
+"""What reads what a body keeps for its gradient."""
 _NAMED = 3
 """The number of categories of memory in a sentence."""
 
@@ -51,6 +58,46 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
         yield inf, _too_large(found, now)
 
 
+def uneven_parts(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
+    """The dimensions that an axis divides only in part, for which devices communicate: its share of a step, and it.
+
+    These are told of the program as it is, as another cure may only leave the axis out.
+
+    Args:
+        found: The estimate of the whole program.
+        now: Its figures.
+        mesh: Its mesh.
+    """
+    sizes = dict(mesh.axes)
+    rows: defaultdict[tuple[str, str, int], float] = defaultdict(float)
+    for row in found.estimate.collectives:
+        if row.source is not None:
+            rows[row.kind, row.source[0], row.source[1]] += row.seconds
+    part = found.partition
+    shapes = part.why.subject.program.shapes
+    lines: dict[tuple[str, int, int], dict[tuple[str, str, int], float]] = {}
+    for one in part.explained_collectives:
+        key = one.story.kind, one.story.file or "", one.story.line or 0
+        for value, dim, axes in (place for cause in one.causes for place in cause.places):
+            size = (shapes[part.why.subject.holder(value)] or ())[dim]
+            for axis in axes:
+                if not axis.is_full and size % sizes[axis.name] and rows[key]:
+                    lines.setdefault((axis.name, dim, size), {})[key] = rows[key]
+    for (name, dim, size), seconds in lines.items():
+        share = sum(seconds.values()) / now.seconds if now.seconds else 0.0
+        if share >= LEAST_GAIN:
+            _, file, line = max(seconds, key=lambda key: seconds[key])
+            what = (
+                f"{name!r}, which has {sizes[name]} devices, does not divide dimension {dim} of {size} at "
+                f"{format_place((file, line, 0))}: {format_duration(sum(seconds.values()))} of a step"
+            )
+            why = "only a part of the axis splits it, and devices communicate where the whole axis is before and after"
+            yield (
+                share,
+                Finding(FindingKind.UNEVEN, what, why, (file, line, 0), _padding(size, sizes[name], name), now, None),
+            )
+
+
 def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
     """The custom calls that make devices communicate, because nothing says how to split them."""
     for row in found.estimate.collectives:
@@ -67,13 +114,16 @@ def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
 
 
 def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
-    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same."""
+    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same.
+
+    They leave it out of all that they give, and do not sum or gather along it: else parts come together there.
+    """
     rows = {row.source[:2]: row.kernel_seconds for row in found.by("line") if row.source}
     bodies: dict[tuple[SourcePlace, str], set[tuple[str, int]]] = {}
     module = found.partition.before
+    meshes = module_meshes(module.root)
     for op in ops_named(module.root, (_MANUAL,)):
-        given = [*op.attrs["in_shardings"], *op.attrs["out_shardings"]]
-        used = {axis.name for one in given for axes in one.dim_axes for axis in axes}
+        used = _axes_together(module, op, meshes)
         place = next((one for one in Code.of(op, module.name).path), None)
         for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
             lines = {one[:2] for inner in _body(module, op) for one in source_frames(inner.location, module.name)[:1]}
@@ -91,6 +141,25 @@ def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, 
         why = "what a spec does not name is gathered whole before the function runs"
         cure = f'name "{axis}" in in_specs and out_specs on a dimension whose parts are computed alone, such as heads'
         yield share, Finding(FindingKind.KERNEL, what, why, place, cure, now, None)
+
+
+def _axes_together(module: Module, op: Op, meshes: Mapping[str, Mesh]) -> set[str]:
+    """The axes whose devices give different parts of the results, or bring parts together.
+
+    What is kept for the gradient has the axes of all devices, whatever these compute, and is for another such op.
+    """
+    given = [
+        sharding
+        for value, sharding in zip(op.results, op.attrs["out_shardings"])
+        if any(user.name not in _KEEPING for user in value.users())
+    ]
+    groups = [
+        grouping(inner.attrs["replica_groups"], meshes).axes or ()
+        for inner in _body(module, op)
+        if inner.name in _JOINING
+    ]
+    dims = [axes for one in given or op.attrs["out_shardings"] for axes in one.dim_axes]
+    return {axis.name for axes in (*dims, *groups) for axis in axes}
 
 
 def _body(module: Module, op: Op) -> Iterator[Op]:
@@ -114,9 +183,12 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
         f"{value_text(one.one.name, value.function)} at {format_place(place)}: {one.axis!r} does not divide dimension "
         f"{one.dim} of {size}, which costs {format_bytes(round(one.bytes))} per device"
     )
-    padded = -(-size // one.shards) * one.shards
-    cure = f"pad the dimension to {padded}, a multiple of {one.shards}, or split another dimension along {one.axis!r}"
-    return Finding(FindingKind.UNEVEN, what, one.why, place, cure, now, None)
+    return Finding(FindingKind.UNEVEN, what, one.why, place, _padding(size, one.shards, one.axis), now, None)
+
+
+def _padding(size: int, shards: int, axis: str) -> str:
+    padded = -(-size // shards) * shards
+    return f"pad the dimension to {padded}, a multiple of {shards}, or split another dimension along {axis!r}"
 
 
 def _too_exact(rows: Sequence[TensorRow], saved: int, now: Figures) -> Finding:

@@ -7,19 +7,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pyshardy.core.axes import Dims
+from pyshardy.core.spec import format_spec
 from pyshardy.ir.locations import source_frames
+from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, mesh_variable, name_of_class
 from pyshardy.source.assignments import read_lines
+from pyshardy.source.imports import with_imported
 from pyshardy.source.places import SourcePlace, is_library
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import assigned, name_of, syntax_tree
 
 _JIT, _FILTER_JIT = "jit", "filter_jit"
 _IN, _OUT = "in_shardings", "out_shardings"
+_SPECS = frozenset(("P", "PS", "PartitionSpec", "NamedSharding"))
 
 
 def user_files(root: Op) -> list[str]:
-    """The files of the user's program, also of the calls that led to it, those that most ops name first.
+    """The files of the user's program, also of the calls that led to it, those that most ops name first, and imports.
 
     Args:
         root: The module.
@@ -30,7 +35,12 @@ def user_files(root: Op) -> list[str]:
         for file in {file for file, _, _ in source_frames(text)}:
             files[file] += count
     found = sorted(file for file in files if not is_library(file))
-    return sorted(found, key=lambda file: -files[file])
+    return with_imported(sorted(found, key=lambda file: -files[file]))
+
+
+def function_of(module: Module) -> str:
+    """The name of the function that a program is."""
+    return str(module.root.attrs.get("sym_name", "")).removeprefix("jit_")
 
 
 class JitCall(NamedTuple):
@@ -43,7 +53,7 @@ class JitCall(NamedTuple):
         has_arguments: Whether there are arguments already.
         name: The function that jits as it is written, such as "jax.jit" or "eqx.filter_jit".
         out: The argument `out_shardings`, if there is one.
-        ins: What `in_shardings` gives to each argument, by the argument's name, as code.
+        ins: What `in_shardings` gives to each argument, by the argument's name.
     """
 
     file: str
@@ -52,7 +62,7 @@ class JitCall(NamedTuple):
     has_arguments: bool
     name: str
     out: ast.expr | None
-    ins: Mapping[str, str] = {}
+    ins: Mapping[str, ast.expr] = {}
 
     @property
     def is_equinox(self) -> bool:
@@ -72,6 +82,38 @@ class JitCall(NamedTuple):
         """
         text = f", {argument}" if self.has_arguments else f"({argument})"
         return replaced(self.file, self.line, self.column, self.column, text)
+
+    def in_patch(self, specs: Mapping[str, Dims]) -> str:
+        """A diff that gives arguments other `in_shardings`; empty unless each of them has an entry that is a spec.
+
+        Args:
+            specs: The axes of each array by the name of its argument.
+        """
+        tree = syntax_tree(self.file)
+        mesh = "" if tree is None else mesh_variable(tree)
+        texts: dict[tuple[int, int, int], str] = {}
+        for name, axes in specs.items():
+            node = self.ins.get(name)
+            if tree is None or node is None or node.lineno != node.end_lineno or not self.is_spec(name):
+                return ""
+            spec = format_spec(axes, name_of_class(tree, "PartitionSpec"))
+            text = f"{name_of_class(tree, 'NamedSharding')}({mesh}, {spec})" if mesh else spec
+            texts[node.lineno, node.col_offset, node.end_col_offset or 0] = text
+        return replaced_all(self.file, texts)
+
+    def is_spec(self, argument: str) -> bool:
+        """Whether `in_shardings` has one spec for an argument, or a variable that is one."""
+        tree, node = syntax_tree(self.file), self.ins.get(argument)
+        if isinstance(node, ast.Name) and tree is not None:
+            made = [
+                value
+                for one in ast.walk(tree)
+                if isinstance(one, ast.Assign)
+                for target, value in assigned(one)
+                if isinstance(target, ast.Name) and target.id == node.id
+            ]
+            node = made[0] if len(made) == 1 else None
+        return isinstance(node, ast.Call) and name_of(node.func) in _SPECS
 
     def out_patch(self, shardings: str) -> str:
         """A diff that gives it other `out_shardings`; empty where they stand on several lines.
@@ -129,12 +171,24 @@ def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -
     ends = [(one.end_lineno or 0, one.end_col_offset or 0) for one in (*call.args, *(w.value for w in call.keywords))]
     out = next((word.value for word in call.keywords if word.arg == _OUT), None)
     given = next((word.value for word in call.keywords if word.arg == _IN), None)
+    entries = given.elts if isinstance(given, ast.Tuple | ast.List) else []
     ins = {
-        name: ast.unparse(one)
-        for name, one in zip(names, given.elts if isinstance(given, ast.Tuple | ast.List) else ())
+        name: one
+        for name, one in _paired(names, entries)
         if not any(isinstance(part, ast.Constant) and part.value is None for part in ast.walk(one))
     }
     return JitCall(file, *max(ends), True, ast.unparse(function), out, ins)
+
+
+def _paired(names: Sequence[str], entries: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    """Arguments with their entries of a tuple, which may have one part of unknown length."""
+    unknown = [place for place, one in enumerate(entries) if isinstance(one, ast.Starred)]
+    if not unknown:
+        yield from zip(names, entries)
+    elif len(unknown) == 1 and len(names) >= len(entries) - 1:
+        behind = len(entries) - 1 - unknown[0]
+        yield from zip(names[: unknown[0]], entries)
+        yield from zip(names[len(names) - behind :], entries[unknown[0] + 1 :])
 
 
 def _is_jit(node: ast.expr) -> bool:

@@ -35,43 +35,50 @@ class SpecChange(NamedTuple):
         name: The input's name.
         old: The axes that it has.
         new: The axes to write.
-        is_only: Whether no other input has the old axes: then a spec that a source writes once is for this one.
+        others: The other inputs that have the old axes; None if that is not known. If each of them has a place of its
+            own in the source, or there is none, a spec that is left over is for this one.
     """
 
     name: str
     old: Dims
     new: Dims
-    is_only: bool = False
+    others: tuple[str, ...] | None = None
 
 
 def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
-    """A diff that changes the specs of inputs; empty unless one file has each of them, once.
+    """A diff that changes the specs of inputs; empty unless the files have each of them, once.
 
     A spec is for an input if it stands in a dictionary, a call or an assignment under the last part of the input's
-    name; of several, that under most parts.
+    name; of several, that under most parts, in the first file that has such a one.
 
     Args:
-        files: Where to look; the first one that has the first input's counts.
+        files: Where to look.
         changes: The changes.
     """
-    for file in files:
-        tree = syntax_tree(file)
-        written = [] if tree is None else written_specs(tree)
-        variables = [one for one in changes if _VARIABLE.search(one.name)] if tree and _has_layout(tree) else []
-        found = [_place_of(change, written) for change in variables or changes]
-        if tree is not None and not any(found) and (text := _layout_patch(file, tree, changes)):
-            return text
-        if not found or not found[0]:
-            continue
-        texts: dict[tuple[int, int, int], str] = {}
-        for place, change in zip(found, variables or changes):
-            if len(place) != 1 or place[0].node.lineno != place[0].node.end_lineno:
-                return ""
-            text = place[0].text(change.new)
-            if texts.setdefault(place[0].range, text) != text:
-                return ""
-        return replaced_all(file, texts)
-    return ""
+    trees = [(file, tree) for file in files if (tree := syntax_tree(file)) is not None]
+    axes = {axis for one in changes for dims in (one.old, one.new) for names in dims for axis in names}
+    written = [_Place(file, one) for file, tree in trees for one in written_specs(tree, axes)]
+    layout = next(((file, tree) for file, tree in trees if _has_layout(tree)), None)
+    variables = [one for one in changes if layout is not None and _VARIABLE.search(one.name)]
+    found = [_place_of(change, written) for change in variables or changes]
+    if layout is not None and not any(found) and (text := _layout_patch(*layout, changes)):
+        return text
+    texts: dict[str, dict[tuple[int, int, int], str]] = {}
+    for places, change in zip(found, variables or changes):
+        if len(places) != 1 or places[0].spec.node.lineno != places[0].spec.node.end_lineno:
+            return ""
+        place = places[0]
+        text = place.spec.text(change.new)
+        if texts.setdefault(place.file, {}).setdefault(place.spec.range, text) != text:
+            return ""
+    return "".join(replaced_all(file, own) for file, own in texts.items())
+
+
+class _Place(NamedTuple):
+    """A spec in one of several files."""
+
+    file: str
+    spec: Written
 
 
 def _has_layout(tree: ast.Module) -> bool:
@@ -117,10 +124,20 @@ def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> 
     return replaced_all(file, {(line, first, last): text if last > first else f", {text}"})
 
 
-def _place_of(change: SpecChange, written: Sequence[Written]) -> list[Written]:
+def _place_of(change: SpecChange, written: Sequence[_Place]) -> list[_Place]:
     """Where a source writes the spec of an input; several places if it is not sure."""
     wanted = without_end(change.old)
-    found = [one for one in written if without_end(one.axes) == wanted]
-    scores = [one.fits(change.name) for one in found]
-    best = [one for one, score in zip(found, scores) if score and score == max(scores)]
-    return best or (found if change.is_only and len(found) == 1 else [])
+    found = [one for one in written if without_end(one.spec.axes) == wanted]
+    named = _named(change.name, found)
+    if named or change.others is None:
+        return named
+    of_others = [_named(name, found) for name in change.others]
+    left = [one for one in found if not any(one in places for places in of_others)]
+    return left if len(left) == 1 and all(of_others) else []
+
+
+def _named(name: str, places: Sequence[_Place]) -> list[_Place]:
+    """The places that fit the name of an input best, in the first file that has one."""
+    scores = [one.spec.fits(name) for one in places]
+    best = [one for one, score in zip(places, scores) if score and score == max(scores)]
+    return [one for one in best if one.file == best[0].file]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from math import prod
@@ -165,13 +165,13 @@ def _cure(
         (value.span.file, value.span.line, value.span.column),
         f"{constraint.text} at {constraint.place}",
         partial(with_plan_constraints, constraints=(constraint,), mesh=mesh),
-        partial(_diff, constraint),
+        partial(_diff, constraint, dict(mesh.axes)),
         value.span,
         is_design=kind is FindingKind.LAYOUT,
     )
 
 
-def _diff(constraint: PlanConstraint) -> str:
+def _diff(constraint: PlanConstraint, mesh: Mapping[str, int]) -> str:
     """The constraint as a diff; empty where the statement cannot take one, or the file trains with keras.
 
     Keras calls layers with sizes that no axis divides to find the shapes of outputs, and JAX refuses to constrain
@@ -182,5 +182,5 @@ def _diff(constraint: PlanConstraint) -> str:
         isinstance(node, ast.Attribute) and node.attr == _KERAS_MESH for node in ast.walk(tree)
     ):
         return ""
-    text = patch((constraint,))
+    text = patch((constraint,), mesh)
     return text if text.startswith("---") else ""

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
-from pyshardy.source.syntax import helpers_of, name_of
+from pyshardy.source.syntax import assigned, helpers_of, name_of
 
 _SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _SHARDING = "NamedSharding"
+_MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
 _HANDED = "with_partitioning"
@@ -22,6 +23,7 @@ _MOST_DEEP = 2
 """The functions that axes are handed on through, from one to the next."""
 _KEYWORDS = frozenset(("sharding", "sharding_names", "out_sharding"))
 """Arguments and entries in which flax takes the axes as a tuple."""
+_JIT_KEYWORDS = frozenset(("in_shardings", "out_shardings"))
 _WORD = re.compile(r"\w+")
 _HOLDERS = frozenset(("value", "raw_value"))
 """How flax calls what holds an array; a source does not write it."""
@@ -37,12 +39,15 @@ class _Constant(NamedTuple):
         spec: How the file calls `PartitionSpec`.
         sharding: How it calls `NamedSharding`, for a sharding.
         mesh: The mesh as code; empty for a spec.
+        made: The call of `PartitionSpec`, if the variable is used once, and else for shardings of a jitted function's
+            arguments and results, which are to stay the same; else None.
     """
 
     axes: Dims
     spec: str
     sharding: str
     mesh: str
+    made: ast.Call | None = None
 
     def text(self, axes: Dims) -> str:
         """The same with other axes, as code."""
@@ -120,9 +125,14 @@ def arguments_of(axes: Dims) -> str:
     return format_spec(axes)[len("P(") : -1]
 
 
-def written_specs(tree: ast.Module) -> list[Written]:
-    """The specs that a file writes out, each with what it is for."""
-    return list(_specs(tree, (), (), _helpers(tree)))
+def written_specs(tree: ast.Module, axes: Collection[str] = ()) -> list[Written]:
+    """The specs that a file writes out, each with what it is for.
+
+    Args:
+        tree: The source.
+        axes: Axes of the mesh; a tuple of these is a spec, wherever it stands.
+    """
+    return list(_specs(tree, (), (), _helpers(tree)._replace(axes=frozenset(axes))))
 
 
 def written_on(tree: ast.Module, line: int) -> list[Written]:
@@ -180,11 +190,13 @@ class _Helpers(NamedTuple):
             what it is the axes of.
         takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
         constants: The variables that are specs, with their axes.
+        axes: Axes of which a tuple is a spec.
     """
 
     makers: Mapping[str, tuple[int, str]]
     takers: Mapping[str, tuple[int, str]]
     constants: Mapping[str, _Constant]
+    axes: frozenset[str] = frozenset()
 
 
 def _helpers(tree: ast.Module) -> _Helpers:
@@ -214,11 +226,7 @@ def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
     """The variables of a file that are specs, as `ROWS = P("model", None)`, each assigned once."""
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
-    pairs = [(node.targets[0], node.value) for node in assigned]
-    for target, value in [*pairs]:
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs += zip(target.elts, value.elts)
+    pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Assign) for pair in assigned(node)]
     count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
     for target, value in pairs:
         if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):
@@ -227,7 +235,20 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
             axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
             if axes is not None and isinstance(spec, ast.Call):
                 mesh = ast.unparse(value.args[0]) if is_sharding else ""
-                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh)
+                made = spec if _is_for_a_jit(tree, target.id) else None
+                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, made)
+
+
+def _is_for_a_jit(tree: ast.Module, name: str) -> bool:
+    """Whether a variable is used once, and else in shardings of arguments and results alone."""
+    given = [one.value for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg in _JIT_KEYWORDS]
+    inside = sum(_uses(one, name) for one in given)
+    return inside > 0 and _uses(tree, name) == inside + 1
+
+
+def _uses(tree: ast.AST, name: str) -> int:
+    names = (one for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return sum(one.id == name for one in names)
 
 
 def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:
@@ -253,10 +274,13 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
             yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
             return
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
-        yield Written(node, helpers.constants[node.id].axes, names, patterns, 0, helpers.constants)
+        constant = helpers.constants[node.id]
+        yield Written(constant.made or node, constant.axes, names, patterns, 0, helpers.constants)
         return
     is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
-    is_tuple = isinstance(node, ast.Tuple) and bool(patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS))
+    is_tuple = isinstance(node, ast.Tuple) and bool(
+        patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS) or _is_of(node, helpers.axes)
+    )
     if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
         axes = _axes(node.args if isinstance(node, ast.Call) else node.elts)
         if axes is not None:
@@ -264,6 +288,12 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
         return
     for child, more, keys in _children(node, helpers):
         yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
+
+
+def _is_of(node: ast.Tuple, axes: frozenset[str]) -> bool:
+    """Whether a tuple has axes of the mesh alone, and nothing for other dimensions."""
+    found = _axes(node.elts)
+    return found is not None and any(found) and all(axis in axes for names in found for axis in names)
 
 
 def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple[str, ...], tuple[str, ...]]]:
@@ -277,6 +307,8 @@ def _children(node: ast.AST, helpers: _Helpers) -> Iterator[tuple[ast.AST, tuple
         yield node.value, (text,), (text,) if text else ()
     elif isinstance(node, ast.Assign):
         yield node.value, tuple(filter(None, map(name_of, node.targets))), ()
+    elif isinstance(node, ast.Call) and name_of(node.func) in _MESHES:
+        return
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name):  # dense(...)(x).reshape(...)
             yield node.func, (), ()

@@ -17,7 +17,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.text import quote
 from pyshardy.frontend.interface import input_tensors, output_tensors
-from pyshardy.frontend.jax_nnx import is_model, is_nnx_jitted, is_split_model
+from pyshardy.frontend.jax_nnx import is_model, is_nnx_jitted, is_split_model, name_of_variable
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.locations import named_location
 from pyshardy.ir.module import Module
@@ -77,20 +77,23 @@ def with_lowered_names(module: Module, function: Any, lowered: jax.stages.Lowere
 def _renamed(module: Module, names: NamesInModels) -> Module:
     """The module with these names, where the shapes fit."""
 
+    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
+    all_names = {one.name for one in (*inputs, *outputs)}
+
     def told(name: str, shape: tuple[int, ...]) -> str | None:
-        new, wanted = names.get(name, ("", ()))
+        new, wanted = names.get(name) or (name_of_variable(name, all_names), ())
         return new if new and shape[: len(wanted)] == wanted else None
 
     root = module.copy_root()
     main = main_function(root)
-    for tensor in input_tensors(root):
+    for tensor in inputs:
         found = told(tensor.name, tensor.shape)
         if found is not None:
             arg = main.region.blocks[0].args[tensor.index]
             with module.context:
                 arg.location = named_location(found, arg.location)
     results = list(main.attrs.get("res_attrs") or ())
-    for tensor in output_tensors(root):
+    for tensor in outputs:
         found = told(tensor.name, tensor.shape)
         if found is not None:
             with module.context:

@@ -7,7 +7,7 @@ does the same, but calls another program instead of the jitted function.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,9 @@ import jax
 
 from pyshardy.core.jax_values import Tree
 from pyshardy.frontend.jax_leaves import is_array, is_sharding
+
+_FIRST, _SECOND = ".states[0][0]", ".states[0][1]"
+"""What `nnx.jit` adds to the name of a model or a variable for its arrays."""
 
 
 def is_nnx_jitted(function: Any) -> bool:
@@ -26,6 +29,27 @@ def is_nnx_jitted(function: Any) -> bool:
 def nnx_function(stage: Any) -> Any:
     """The function under `flax.nnx.jit` whose traced or lowered form this is; None for another form."""
     return getattr(stage, "jit_wrapped", None) if type(stage).__module__.startswith("flax.nnx.") else None
+
+
+def name_of_variable(name: str, names: Collection[str]) -> str:
+    """The name of a variable that is handed to JAX alone, such as a gradient in an `nnx.State`.
+
+    `nnx.jit` numbers its one array, behind the path of the variable.
+
+    Args:
+        name: The name that JAX was given.
+        names: All these names.
+
+    Returns:
+        The name; empty if an array is one of several.
+
+    >>> name_of_variable("grads['up']['kernel'].states[0][0]", ())
+    "grads['up']['kernel'].value"
+    >>> name_of_variable("model.states[0][0]", ("model.states[0][0]", "model.states[0][1]"))
+    ''
+    """
+    path = name.removesuffix(_FIRST)
+    return f"{path}.value" if path != name and path + _SECOND not in names else ""
 
 
 @dataclass(frozen=True, slots=True)

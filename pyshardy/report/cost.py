@@ -33,17 +33,18 @@ _Group = tuple[str, Sequence[LiveValue]]
 """Like values of several layers, with their common name."""
 
 
-def cost_tables(found: Estimate, speaker: str = "") -> Page:
+def cost_tables(found: Estimate, speaker: str = "", tokens: tuple[str, float] | None = None) -> Page:
     """The time, collectives and memory of an estimate, in the width in which they are printed.
 
     Args:
         found: The estimate.
         speaker: Whose program was estimated, for the first line.
+        tokens: The input that has the tokens of a run, and those that all devices together take in a second.
     """
 
     def lines(width: int) -> list[Text]:
         shown = paragraph(speaker, width) if speaker else []
-        shown += [*_heading(found, width), Text(), *_times(found).lines(width), Text()]
+        shown += [*_heading(found, width), Text(), *_times(found, tokens).lines(width), Text()]
         if found.collectives:
             shown += [*_collectives(found).lines(width), Text()]
         shown += _memory(found, width)
@@ -176,10 +177,18 @@ def _known_range(found: Estimate) -> str:
     return f"{low} to {high} in nine of ten steps compiled by {found.memory_error.compiler}"
 
 
-def _times(found: Estimate) -> Table:
+def _times(found: Estimate, tokens: tuple[str, float] | None) -> Table:
     rows = [
         ("step" + without_unpriced(found.unknown_ops), format_duration(found.step_seconds)),
         ("  without overlap", format_duration(found.serial_seconds)),
+    ]
+    if tokens is not None:
+        name, rate = tokens
+        rows += [
+            (f"tokens of `{name}` per second", format_count(rate)),
+            ("  per device", format_count(rate / found.devices)),
+        ]
+    rows += [
         ("kernels", format_duration(found.compute_seconds)),
         *((f"  spent on {name}", format_duration(seconds)) for name, seconds in found.compute_by_bound),
         ("collectives", format_duration(found.communication_seconds)),

@@ -11,14 +11,16 @@ from typing import NamedTuple
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.source.assignments import SourceAssignment, assignments, read_lines
+from pyshardy.source.imports import imports_of
 from pyshardy.source.places import short_path
-from pyshardy.source.syntax import name_of
+from pyshardy.source.syntax import CONSTRAIN, name_of, syntax_tree
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
+_SPECS = frozenset(("P", "PS", "PartitionSpec"))
 
 
-def patch(constraints: Sequence[PlanConstraint]) -> str:
+def patch(constraints: Sequence[PlanConstraint], mesh: Mapping[str, int] | None = None) -> str:
     """A unified diff for `patch -p1`, after a list of the constraints that it cannot hold.
 
     It adds a line after an assignment, and wraps a returned value. For other statements, and for files that cannot be
@@ -26,6 +28,7 @@ def patch(constraints: Sequence[PlanConstraint]) -> str:
 
     Args:
         constraints: The constraints.
+        mesh: The sizes of the axes of their mesh, for files that have no mesh; else these need a context.
     """
     left_out: list[str] = []
     diffs: list[str] = []
@@ -36,7 +39,7 @@ def patch(constraints: Sequence[PlanConstraint]) -> str:
         fitting = [(known[one.span], one) for one in here if one.span in known and known[one.span].is_alone]
         left_out += [f"after {one.place}: {one.text}\n" for one in here if one not in [other for _, other in fitting]]
         if fitting:
-            diffs.append(file_diff(file, lines, patched(lines, fitting)))
+            diffs.append(file_diff(file, lines, patched(lines, fitting, file, mesh)))
     return "".join([*left_out, *diffs])
 
 
@@ -53,12 +56,19 @@ def file_diff(file: str, before: Sequence[str], after: Sequence[str]) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in unified_diff(before, after, *names))
 
 
-def patched(lines: Sequence[str], constraints: Iterable[tuple[SourceAssignment, PlanConstraint]]) -> list[str]:
+def patched(
+    lines: Sequence[str],
+    constraints: Iterable[tuple[SourceAssignment, PlanConstraint]],
+    file: str = "",
+    mesh: Mapping[str, int] | None = None,
+) -> list[str]:
     """The lines of a file with constraints.
 
     Args:
         lines: The lines as they are, with their ends.
         constraints: The statements, and the constraints of what they make.
+        file: The file.
+        mesh: The sizes of the axes of the mesh.
 
     >>> from pyshardy.source.assignments import SourceSpan
     >>> lines = ["import jax\\n", "def f(x):\\n", "    y = x + 1\\n", "    return y\\n"]
@@ -74,8 +84,8 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[SourceAssignment, 
     found = [*lines]
     tree = ast.parse("".join(lines))
     spec_name = name_of_class(tree, "PartitionSpec")
-    mesh = mesh_variable(tree)
-    named = f"{name_of_class(tree, 'NamedSharding')}({mesh}, " if mesh else ""
+    written, needed = _mesh_in(file, tree, mesh)
+    named = f"{name_of_class(tree, 'NamedSharding')}({written}, " if written else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
         spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
         if statement.name:
@@ -88,9 +98,43 @@ def patched(lines: Sequence[str], constraints: Iterable[tuple[SourceAssignment, 
         else:
             _put(found, one.end_line, one.end_column, f", {spec})")
             _put(found, one.line, one.column, "jax.lax.with_sharding_constraint(")
-    if not _has_jax(tree):
-        found.insert(_first_import(tree), "import jax\n")
+    imports = [*([] if _has_jax(tree) else ["import jax\n"]), *([needed] if needed else [])]
+    found[_first_import(tree) : _first_import(tree)] = imports
     return found
+
+
+def _mesh_in(file: str, tree: ast.Module, mesh: Mapping[str, int] | None) -> tuple[str, str]:
+    """The mesh as code in a file, and the import that this needs; empty if constraints there are by specs alone.
+
+    It is the file's own, or that of a file that it imports from, or else one without devices.
+    """
+    own = mesh_variable(tree)
+    if own or not mesh or _constrains_by_specs(tree):
+        return own, ""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for other, module in imports_of(file, tree):
+        known = syntax_tree(other)
+        name = "" if known is None else mesh_variable(known)
+        if name and name in _imported(tree, module):
+            return name, ""
+        if name and name not in names:
+            return name, f"from {module} import {name}\n"
+    auto = f"(jax.sharding.AxisType.Auto,) * {len(mesh)}"
+    return f"jax.sharding.AbstractMesh({tuple(mesh.values())}, {tuple(mesh)}, {auto})", ""
+
+
+def _imported(tree: ast.Module, module: str) -> set[str]:
+    """The names that a file imports from a module."""
+    nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    here = [node for node in nodes if "." * node.level + (node.module or "") == module]
+    return {alias.name for node in here for alias in node.names if alias.asname is None}
+
+
+def _constrains_by_specs(tree: ast.Module) -> bool:
+    """Whether a file hands specs without a mesh to `with_sharding_constraint`."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and name_of(node.func) == CONSTRAIN]
+    specs = [one.args[1] for one in calls if len(one.args) > 1]
+    return any(isinstance(one, ast.Call) and name_of(one.func) in _SPECS for one in specs)
 
 
 def _put(lines: list[str], line: int, column: int, text: str) -> None:
@@ -114,9 +158,10 @@ def mesh_variable(tree: ast.Module) -> str:
     opens need not be around the step.
     """
     made = [
-        node.targets[0].id
+        target.id
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)
+        if isinstance(target := node.targets[0] if isinstance(node, ast.Assign) else node.target, ast.Name)
         if name_of(node.value.func) in _MESHES
     ]
     return made[0] if len(made) == 1 else ""

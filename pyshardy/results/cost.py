@@ -31,6 +31,7 @@ from pyshardy.report.printing import Page, Printable
 from pyshardy.report.trace import chrome_trace
 from pyshardy.results.partition import Partition, finish_partition
 from pyshardy.results.sharded_program import shard
+from pyshardy.results.tokens import Tokens, tokens_of
 
 if TYPE_CHECKING:
     from pyshardy.report.page.render import PageFormat
@@ -145,6 +146,18 @@ class Cost(Printable):
         """The estimated peak memory of a device."""
         return self.estimate.memory.bytes
 
+    @cached_property
+    def tokens(self) -> Tokens | None:
+        """The tokens of a run, and the input that has them; None if it has none, or several inputs differ."""
+        with self.partition.before.context:
+            return tokens_of(self.partition.before.root)
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """The tokens that all devices together take in a second; None if a run has none, or takes no time."""
+        tokens, seconds = self.tokens, self.step_seconds
+        return tokens.count / seconds if tokens is not None and seconds else None
+
     @property
     def fits(self) -> bool:
         """Whether the estimated peak is within the memory of a device."""
@@ -186,11 +199,16 @@ class Cost(Printable):
 
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-ready data."""
-        return self.told.to_json() | ({"speaker": self.speaker} if self.speaker else {})
+        found = self.told.to_json() | ({"speaker": self.speaker} if self.speaker else {})
+        if self.tokens is not None:
+            name, shape = self.tokens.name, list(self.tokens.shape)
+            found["tokens"] = {"input": name, "shape": shape, "per_second": self.tokens_per_second}
+        return found
 
     def tables(self) -> Page:
         """The figures as tables, in the width in which they are printed."""
-        return cost_tables(self.told, self.speaker)
+        tokens, rate = self.tokens, self.tokens_per_second
+        return cost_tables(self.told, self.speaker, None if tokens is None or rate is None else (tokens.name, rate))
 
     def __repr__(self) -> str:
         return str(self)

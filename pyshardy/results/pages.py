@@ -88,19 +88,20 @@ def describe_result(
     from pyshardy.report.page.run import run_data
 
     with pause_gc():
-        found = _material(result, hints, name, run and run[1])
+        found = _material(result, hints, name, run)
         data, chosen = None if run is None else run_data(*run), None if plan is None else plan_data(plan)
         return describe(replace(found, diagnosis=diagnosis, run=data, plan=chosen))
 
 
-def _material(result: ProgramResult, hints: bool, name: str, estimate: Estimate | None) -> PageInput:
+def _material(result: ProgramResult, hints: bool, name: str, run: Run | None) -> PageInput:
     from pyshardy.explain.collectives import explain_collectives
     from pyshardy.report.cost import cost_figures
     from pyshardy.report.page.material import PageInput
 
     propagated, part = result.propagated, result.per_device
     why = propagated.why
-    stories = part.hints(MOST_HINTS) if hints else ()
+    hardware, estimate = (None, None) if run is None else (run[0].topology.hardware, run[1])
+    stories = part.hints(MOST_HINTS, hardware) if hints else ()
     summary = propagated.summary
     figures: dict[str, str] = {}
     if part.answer is not None:  # the overview names who speaks, and what it gathers whole

@@ -36,6 +36,9 @@ from pyshardy.runtime.engine import Engine
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyshardy.costing.hardware import Hardware
     from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
     from pyshardy.report.values import Values
@@ -125,7 +128,7 @@ class Partition(Result, PerDevice):
 
         return explain_collectives(self.why, self.traffic.collectives, self.answer is not None)
 
-    def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
+    def hints(self, most: int = 3, hardware: Hardware | str | Path | None = None) -> tuple[CollectiveStory, ...]:
         """What makes the program send less, for the conflicts that send most: other annotations, or other code.
 
         Each way is tried: `hints` partitions the program with it, at most ten times per conflict besides the ways that
@@ -134,10 +137,17 @@ class Partition(Result, PerDevice):
 
         Args:
             most: The number of conflicts to look for hints for.
+            hardware: The chip whose memory hints state, as for `pyshardy.cost`; by default that of the compiler that
+                was asked, or else none in particular.
+
+        Raises:
+            UsageError: The chip is unknown.
         """
+        from pyshardy.costing.chips import find_hardware
         from pyshardy.results.hints.ways import hints
 
-        return hints(self, most)
+        chip = hardware or (self.answer.target.chip if self.answer is not None else None)
+        return hints(self, most, find_hardware(chip) if chip else None)
 
     def remedies(self, most: int = 3) -> tuple[Remedy, ...]:
         """Constraints with which the compiler that partitioned the program does not replicate tensors.

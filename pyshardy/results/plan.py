@@ -155,10 +155,10 @@ class Plan(Printable):
         """The constraints as a unified diff of the source, for `patch -p1`; "" without any.
 
         A constraint whose statement is not simple, or whose file cannot be read or has changed, is listed before the
-        diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". The patched function is to be traced
-        under the mesh: `with jax.set_mesh(mesh)`.
+        diff, as "after FILE:LINE: x = jax.lax.with_sharding_constraint(...)". Where a file constrains by specs alone,
+        the patched function is to be traced under the mesh: `with jax.set_mesh(mesh)`.
         """
-        return patch(self.constraints)
+        return patch(self.constraints, self.mesh)
 
     def apply(self, module: Module | None = None, *, constraints: bool = True) -> Module:
         """A module with the shardings of the plan on its inputs and outputs, in the place of those that it had.

@@ -25,7 +25,10 @@ from pyshardy.runtime.engine import Engine
 from pyshardy.source.places import short_path, user_place
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyshardy.compilers.answer import CompilerAnswer
+    from pyshardy.costing.hardware import Hardware
     from pyshardy.costing.traffic import Traffic
     from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
     from pyshardy.explain.why import Why
@@ -229,7 +232,7 @@ class PerDevice(ProgramResult):
         """Every collective with its reason and its causes."""
 
     @abstractmethod
-    def hints(self, most: int = 3) -> tuple[CollectiveStory, ...]:
+    def hints(self, most: int = 3, hardware: Hardware | str | Path | None = None) -> tuple[CollectiveStory, ...]:
         """What makes the program send less, for the conflicts that send most."""
 
 

@@ -30,6 +30,16 @@ def name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement assigns, each with its value; tuples part by part."""
+    for target in node.targets:
+        value = node.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            yield from zip(target.elts, value.elts)
+        else:
+            yield target, value
+
+
 def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     """The functions of a file that constrain what they are given, and return that."""
     for node in ast.walk(tree):

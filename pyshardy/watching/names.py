@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.core.folding import fold_names
+from pyshardy.frontend.jax_nnx import name_of_variable
 
 _MOST_CHANGES = 6
 _MAIN = re.compile(rb"^ *func\.func public @main\(.*$", re.MULTILINE)
@@ -66,27 +67,33 @@ def with_names(content: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -
     >>> text = b'func.func public @main(%arg0: tensor<8x4xf32> loc("model.states[0][0]")) {'
     >>> with_names(text, {"model.states[0][0]": ("model.up.kernel.value", [8, 4])})
     b'func.func public @main(%arg0: tensor<8x4xf32> loc("model.up.kernel.value")) {'
-    >>> with_names(text, {"model.states[0][0]": ("model.up.kernel.value", [4, 8])}) == text
+    >>> other = b'func.func public @main(%arg0: tensor<8x4xf32> loc("model.states[0][1]")) {'
+    >>> with_names(other, {"model.states[0][1]": ("model.up.kernel.value", [4, 8])}) == other
     True
     """
     head = _MAIN.search(content)
-    if not names or head is None:
+    if head is None:
         return content
     if "%0" in names:
         return content[: head.start()] + _with_positions(head[0], names) + content[head.end() :]
+    given = {found["name"].decode(errors="replace") for found in _TOKEN.finditer(head[0]) if found["name"] is not None}
     fitting: dict[bytes, bytes] = {}
     sizes: list[bytes] = []
     for found in _TOKEN.finditer(head[0]):
         if found["name"] is None:
             sizes = found["sizes"].split(b"x")[:-1]
             continue
-        name, wanted = _named(found["name"].decode(errors="replace"), names)
+        name, wanted = _named(found["name"].decode(errors="replace"), names, given)
         if name and _fits(sizes, wanted):
             fitting[found["name"]] = _ESCAPED.sub(r"\\\g<0>", name).encode()
+    if not fitting:
+        return content
     return _NAMED.sub(lambda found: found[1] + fitting.get(found[2], found[2]), content)
 
 
-def _named(given: str, names: Mapping[str, tuple[str, Sequence[int]]]) -> tuple[str, Sequence[int]]:
+def _named(
+    given: str, names: Mapping[str, tuple[str, Sequence[int]]], others: Collection[str]
+) -> tuple[str, Sequence[int]]:
     """The name to put in the place of one, and the first sizes of its array; empty to keep it."""
     if given in names:
         return names[given]
@@ -94,7 +101,7 @@ def _named(given: str, names: Mapping[str, tuple[str, Sequence[int]]]) -> tuple[
         start = name.removesuffix(_ALL)
         if start != name and given.startswith(start) and not given[len(start) :][:1].isalnum():
             return new + given[len(start) :], sizes
-    return "", ()
+    return name_of_variable(given, others), ()
 
 
 def _with_positions(head: bytes, names: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:

@@ -165,6 +165,108 @@ w = array((2048, 8192), P(None, "model"), jnp.bfloat16)
 arguments = w, array((32, 512, 2048), P("data"), jnp.bfloat16), array((32,), P("data"), jnp.bfloat16)
 """
 )
+_BATCH_RULE = (
+    HEAD
+    + """\
+RULES = (
+    ("batch", ("data", "model")),
+    ("embed", "model"),
+    ("mlp", None),
+    ("features", None),
+)
+
+
+def spec_of(names):
+    return P(*[dict(RULES).get(name) for name in names])
+
+
+def with_logical_constraint(x, names):
+    return jax.lax.with_sharding_constraint(x, on(spec_of(names)))
+
+
+def put(x, *names):
+    return with_logical_constraint(x, names)
+
+
+def loss(layers, x):
+    for p in layers:
+        h = put(jnp.tanh(x @ p["up"]), "batch", "mlp")
+        x = x + h @ p["down"]
+        x = put(x, "batch", "features")
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    return jax.tree.map(lambda p, g: p - g, layers, jax.grad(loss)(layers, x))
+
+
+def make():
+    up, down = spec_of(("embed", "mlp")), spec_of(("mlp", "embed"))
+    return {"up": array((2048, 8192), up, jnp.bfloat16), "down": array((8192, 2048), down, jnp.bfloat16)}
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+arguments = [make() for _ in range(2)], array((131072, 2048), P(("data", "model")), jnp.bfloat16)
+"""
+)
+_IDLE = (
+    HEAD
+    + """\
+def loss(layers, x):
+    for p in layers:
+        x = x + jnp.tanh(x @ p["up"]) @ p["down"]
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    return jax.tree.map(lambda p, g: p - g, layers, jax.grad(loss)(layers, x))
+
+
+def make():
+    up, down = P(None, "model"), P("model", None)
+    return {"up": array((2048, 8192), up, jnp.bfloat16), "down": array((8192, 2048), down, jnp.bfloat16)}
+
+
+layers = [make() for _ in range(2)]
+state = [{name: one.sharding for name, one in layer.items()} for layer in layers]
+step = jax.jit(update, out_shardings=state, donate_argnames=("layers",))
+x = array((16384, 2048), P("data"), jnp.bfloat16)
+arguments = layers, x
+"""
+)
+_PAGES = (
+    HEAD
+    + """\
+def write(pool, new, pages, place):
+    return pool.at[pages[:, 0], place].set(new)
+
+
+def decode(params, pools, x, pages, place):
+    filled = []
+    for p, pool in zip(params, pools):
+        new = (x @ p["kv"]).reshape(256, 8, 128)
+        pool = write(pool, new, pages, place)
+        past = pool[pages].reshape(256, 1024, 8, 128)
+        q = (x @ p["q"]).reshape(256, 8, 128)
+        weights = jax.nn.softmax(jnp.einsum("bhk,bshk->bhs", q, past))
+        x = x + jnp.einsum("bhs,bshk->bhk", weights, past).reshape(256, 1024) @ p["o"]
+        filled.append(pool)
+    return x, filled
+
+
+def make():
+    columns, rows = P(None, "model"), P("model", None)
+    square = 1024, 1024
+    return {name: array(square, rows if name == "o" else columns, jnp.bfloat16) for name in ("q", "kv", "o")}
+
+
+heads = P(None, None, "model")
+pools = [array((4096, 64, 8, 128), heads, jnp.bfloat16) for _ in range(2)]
+step = jax.jit(decode, out_shardings=(None, [on(heads)] * 2), donate_argnames=("pools",))
+tokens = [array(shape, P("data"), kind) for shape, kind in (((256, 1024), jnp.bfloat16), ((256, 16), jnp.int32), ((256,), jnp.int32))]
+arguments = [make(), make()], pools, *tokens
+"""
+)
 
 MORE_CASES = {
     "three weights with one mistake": Case(
@@ -183,5 +285,12 @@ MORE_CASES = {
         _LOOP.replace("first, second = [constrain(value, P(\"data\")) for value in (h, scale)]", "first, second = [value for value in (h, scale)]"),
         (("[value for value in (h, scale)]", '[constrain(value, P("data")) for value in (h, scale)]'),),
         ("constraint",), "P('data')",
+    ),
+    "a rule that lacks an axis": Case(_BATCH_RULE, (('("batch", ("data", "model"))', '("batch", "data")'),), ("rule",), "'batch'"),
+    "a batch along the axis of the weights": Case(
+        _IDLE, (('(16384, 2048), P("data")', '(16384, 2048), P("model")'),), ("layout",), 'nothing is split along "data"',
+    ),
+    "a cache that is split by pages": Case(
+        _PAGES, (('heads = P(None, None, "model")', 'heads = P("model")'),), ("conflict",), "`pools[*]`",
     ),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +14,8 @@ from search.patching import apply_patch, imported
 
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
-from pyshardy.checkup.signs import signs
+from pyshardy.checkup.ports import conflict_cures
+from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.costing.chips import find_hardware
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
@@ -164,6 +166,21 @@ def test_a_dimension_that_its_axis_does_not_divide_is_a_finding(folder: Path) ->
     assert "pad the dimension to 8" in uneven[0].cure and uneven[0].after is None
 
 
+def test_a_dimension_that_its_axis_divides_in_part_is_a_finding(folder: Path) -> None:
+    source = (
+        HEADS.replace("2560", "1536").replace("5, 512", "6, 256").replace("scores.sum(1)", "scores.reshape(h.shape)")
+    )
+    found = pyshardy.cost(load(source, folder / "parts.py"), "h100")
+    now = Figures(found.step_seconds, found.peak_bytes)
+    (mesh,) = (mesh for mesh in found.partition.meshes.values() if mesh.axes)
+    ((share, one),) = uneven_parts(found, now, mesh)
+    assert one.kind is FindingKind.UNEVEN and one.place is not None and one.place[1] in (10, 12)
+    assert one.what.startswith("'model', which has 4 devices, does not divide dimension 1 of 6 at parts.py:1")
+    assert "pad the dimension to 8" in one.cure and 0.01 < share < 1 and one.after is None
+    even = pyshardy.cost(load(source.replace("6, 256", "8, 192"), folder / "even.py"), "h100")
+    assert not list(uneven_parts(even, now, mesh))
+
+
 def test_a_kernel_without_a_rule_is_a_finding() -> None:
     sharding = '{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}'
     text = f"""
@@ -213,6 +230,60 @@ def test_a_shard_map_that_leaves_an_axis_out_is_a_finding(folder: Path) -> None:
     assert first.after is None and "on a dimension whose parts are computed alone" in first.cure
     sound = pyshardy.doctor(load(SHARDED.replace("SPEC", 'P("data", "model")'), folder / "fine.py"), hardware="h100")
     assert all(one.kind is not FindingKind.KERNEL for one in sound.findings)
+
+
+EXPERTS = """\
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+def part(x, w):
+    y = jnp.tanh(x @ w) @ w.T
+    return JOINED
+
+
+def step(x, w):
+    return jax.shard_map(part, mesh=mesh, in_specs=(P("data"), P(None, "model")), out_specs=P("data"), check_vma=False)(x, w)
+
+
+def array(shape, spec):
+    return jax.ShapeDtypeStruct(shape, jnp.bfloat16, sharding=NamedSharding(mesh, spec))
+
+
+step = jax.jit(step)
+arguments = array((8192, 2048), P("data")), array((2048, 8192), P(None, "model"))
+"""
+
+
+@pytest.mark.parametrize(("joined", "count"), [("y", 1), ('jax.lax.psum(y, "model")', 0)])
+def test_results_that_leave_an_axis_out_are_the_same_on_its_devices_unless_they_are_summed(
+    joined: str, count: int, folder: Path
+) -> None:
+    """Whatever the specs of the operands name."""
+    found = pyshardy.cost(load(EXPERTS.replace("JOINED", joined), folder / f"experts_{count}.py"), "h100")
+    now = Figures(found.step_seconds, found.peak_bytes)
+    (mesh,) = (mesh for mesh in found.partition.meshes.values() if mesh.axes)
+    kernels = [one for _, one in signs(found, now, mesh) if one.kind is FindingKind.KERNEL]
+    assert len(kernels) == count and all('leave out "model"' in one.what for one in kernels)
+
+
+def test_a_sum_by_design_comes_behind_faults(folder: Path) -> None:
+    """The product that a layer ends with is summed: other weights are a design, also where they save more."""
+    part = pyshardy.partition(load(CASES["three weights with one mistake"].sound, folder / "sums.py"))
+    name, mesh = next((name, mesh) for name, mesh in part.meshes.items() if mesh.axes)
+    cures = [one for one in conflict_cures(part, name, mesh) if "takes the sum" in one.why]
+    assert cures and all(one.is_design for one in cures)
+
+
+def test_weights_without_the_axis_of_the_batch_are_another_design(folder: Path) -> None:
+    """They are gathered where they are used, as FSDP does; a whole weight is no mended fault."""
+    part = pyshardy.partition(load(CASES["a rule that lacks an axis"].sound, folder / "whole.py"))
+    name, mesh = next((name, mesh) for name, mesh in part.meshes.items() if mesh.axes)
+    whole = [one for one in conflict_cures(part, name, mesh) if re.search(r"annotate `layers.* as P\(\)", one.text)]
+    assert whole and all(one.is_design for one in whole)
 
 
 def test_what_does_not_fit_comes_before_cures_that_do_not_mend_it(folder: Path) -> None:

@@ -72,6 +72,7 @@ class Trial(NamedTuple):
         work: A measure of a device's work, for comparison: a hint must not replicate the computation.
         inputs: Its inputs.
         outputs: Its outputs.
+        chip: The name of the chip whose memory was estimated; empty for none in particular.
     """
 
     sent_bytes: int
@@ -79,6 +80,7 @@ class Trial(NamedTuple):
     work: float
     inputs: Sequence[InterfaceTensor]
     outputs: Sequence[InterfaceTensor]
+    chip: str = ""
 
 
 Tried = tuple[AnyEdit, Trial]
@@ -262,7 +264,8 @@ def _alike(tensors: Sequence[InterfaceTensor], name: str) -> tuple[int, ...]:
 def _text(edit: AnyEdit, then: Trial, now: Trial) -> str:
     saved = f"send {format_bytes(then.sent_bytes)} per device instead of {format_bytes(now.sent_bytes)}"
     held = f"a device holds {format_bytes(then.held_bytes)} at most instead of {format_bytes(now.held_bytes)}"
-    return f"{_change(edit, now, then)}: all collectives then {saved}, and {held}."
+    on = f"on {now.chip}" if now.chip else "on no chip in particular"
+    return f"{_change(edit, now, then)}: all collectives then {saved}, and {held}, {on}."
 
 
 def _change(edit: AnyEdit, now: Trial, then: Trial) -> str:

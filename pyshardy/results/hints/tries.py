@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.compilers import ACCELERATOR, assumed
+from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.peak import peak_bytes
 from pyshardy.errors import ShardyError
+from pyshardy.ir.cost_program import cost_program
 from pyshardy.results.edit import edited_result
 from pyshardy.results.edit_base import EditState
 from pyshardy.results.hints.edits import AnnotationEdit, AnyEdit, Trial, device_work, is_better
@@ -20,15 +24,17 @@ class Tries:
 
     Args:
         before: The program as it is.
+        hardware: The chip whose memory is estimated; None for none in particular.
 
     Attributes:
         now: Its cost.
         partitioned: How often a program was partitioned.
     """
 
-    def __init__(self, before: PerDevice) -> None:
+    def __init__(self, before: PerDevice, hardware: Hardware | None = None) -> None:
         self.before = before
-        self.now = _trial(before)
+        self._hardware = hardware
+        self.now = self._trial(before)
         self.partitioned = 0
         self._edits: dict[AnyEdit, Trial | None] = {}
         self._states: dict[Hashable, Trial | None] = {_key(before.editing): None}
@@ -57,12 +63,14 @@ class Tries:
 
     def _better(self, found: PerDevice) -> Trial | None:
         sent, work = found.traffic.sent_bytes_per_device, device_work(found.module.root)
-        return _trial(found) if is_better(sent, work, self.now) else None
+        return self._trial(found) if is_better(sent, work, self.now) else None
 
-
-def _trial(found: PerDevice) -> Trial:
-    work = device_work(found.module.root)
-    return Trial(found.traffic.sent_bytes_per_device, found.bytes_per_device, work, found.inputs, found.outputs)
+    def _trial(self, found: PerDevice) -> Trial:
+        root = found.module.root
+        chip = self._hardware
+        held = peak_bytes(cost_program(root, {}), ACCELERATOR if chip is None else assumed(chip))
+        sent, name = found.traffic.sent_bytes_per_device, "" if chip is None else chip.name
+        return Trial(sent, held, device_work(root), found.inputs, found.outputs, name)
 
 
 def _key(state: EditState) -> Hashable:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pyshardy.costing.hardware import Hardware
 from pyshardy.explain.collectives import CollectiveStory, ExplainedCollectives
 from pyshardy.ir.source_values import source_values
 from pyshardy.results.hints.code import CodeEdit, interleaved_pieces, shard_maps, strided_micro_batches
@@ -20,17 +21,18 @@ _MOST_CHANGES = 3
 """The most reshapes to stride, and constraints of values of one conflict to leave out."""
 
 
-def hints(part: PerDevice, most: int = 3) -> tuple[CollectiveStory, ...]:
+def hints(part: PerDevice, most: int = 3, hardware: Hardware | None = None) -> tuple[CollectiveStory, ...]:
     """The collectives that send most and can be avoided, each with a hint.
 
     Args:
         part: The program.
         most: The number of conflicts to look for hints for.
+        hardware: The chip whose memory hints state; None for none in particular.
     """
     largest = _largest(part, most)
     if not largest:
         return ()
-    tries, values = Tries(part), source_values(part.before.root)
+    tries, values = Tries(part, hardware), source_values(part.before.root)
     strided = list(islice(strided_micro_batches(part.why, part.before), _MOST_CHANGES))
     constraints = list(left_out_constraints(part.before))
     told: dict[str, CollectiveStory] = {}  # one hint may be for several conflicts

@@ -79,9 +79,9 @@ def test_specs_of_several_inputs_are_changed_together(file: Path) -> None:
 
 def test_the_only_spec_for_the_only_input_needs_no_name(file: Path) -> None:
     file.write_text('batch = P(None, "data")\nother = P("data")\n')
-    change = SpecChange("images", ((), ("data",)), (("data",),), is_only=True)
+    change = SpecChange("images", ((), ("data",)), (("data",),), others=())
     assert added(spec_patch([str(file)], [change])) == ["batch = P('data')"]
-    assert spec_patch([str(file)], [change._replace(is_only=False)]) == ""
+    assert spec_patch([str(file)], [change._replace(others=None)]) == ""
     file.write_text('batch = P(None, "data")\nother = P(None, "data")\n')
     assert spec_patch([str(file)], [change]) == ""
 
@@ -204,7 +204,7 @@ def test_a_table_of_patterns_is_changed_where_one_fits(file: Path) -> None:
          "step = jit(f, out_shardings=P('x'))"),
         ("step = jit(f, out_shardings=(None, None))", {"result[0]['a']": ("x",), "result[0]['b']": (), "result[1]": None},
          "step = jit(f, out_shardings=({'a': P('x'), 'b': P()}, None))"),
-        ("step = jit(f, out_shardings=w)", {"result[0].a": ("x",), "result[1]": ()}, None),
+        ("step = jit(f, out_shardings=w)", {"result[0].a": ("x",), "result[0].b": (), "result[1]": ()}, None),
         ("step = jit(f, out_shardings=w)", {"result[0][0]": ("x",), "result[0][1]": ()}, None),
         ("step = filter_jit(f)", {"result": ("x",)}, None),
         ("step = jit(f, out_shardings=(\n    a, b))", {"result": ("x",)}, None),
@@ -271,6 +271,58 @@ def test_outputs_get_what_the_arguments_that_they_replace_are_given(file: Path) 
     assert added(diff) == [f"{start}(specs, None))"]
     diff = returned_patch(call, outputs, replaced, [str(file)], ["result[0]['a']"])
     assert added(diff) == [f"{start}({{'a': P('x'), 'b': P()}}, None))"]
+
+
+def test_a_variable_that_is_for_outputs_too_is_changed_where_it_is_made(file: Path) -> None:
+    made = "heads = P('model')\npools = array((8, 4), heads)\nstep = jit(f, out_shardings=(None, [on(heads)] * 2))\n"
+    change = SpecChange("pools[0]", (("model",),), ((), ("model",)), ())
+    file.write_text(made)
+    assert added(spec_patch([str(file)], [change])) == ["heads = P(None, 'model')"]
+    file.write_text(f"{made}more = array((8, 4), heads)\n")
+    assert added(spec_patch([str(file)], [change])) == ["pools = array((8, 4), P(None, 'model'))"]
+
+
+def test_specs_are_found_in_several_files(file: Path) -> None:
+    other = file.parent / "weights.py"
+    file.write_text("pool_spec = P('x')\n")
+    other.write_text(
+        "w = dict(up=Weight((8, 4), ('x', None)), down=Weight((4, 8), (None, 'x')), mesh=make_mesh((8,), ('x',)))\n"
+    )
+    pool, down = (
+        SpecChange("pools[0]", (("x",),), ((), ("x",)), ("w['up']",)),
+        SpecChange("w['down']", ((), ("x",)), (("x",),)),
+    )
+    files = [str(file), str(other)]
+    assert added(spec_patch(files, [pool])) == ["pool_spec = P(None, 'x')"]  # ('x', None) is that of `up`
+    assert spec_patch(files, [pool._replace(others=("w['wide']",))]) == ""  # which one is that of `wide`?
+    assert added(spec_patch(files, [pool, down])) == [
+        "pool_spec = P(None, 'x')",
+        "w = dict(up=Weight((8, 4), ('x', None)), down=Weight((4, 8), ('x', None)), mesh=make_mesh((8,), ('x',)))",
+    ]
+
+
+def test_arguments_get_shardings_where_the_function_is_jitted(file: Path) -> None:
+    start = "from jax.sharding import PartitionSpec as P\ndef f(model, state, x, y): return x\nrows = P('x')\n"
+    file.write_text(f"{start}step = jit(f, in_shardings=(*places, rows, rows))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and call.is_spec("x") and not call.is_spec("model")
+    assert added(call.in_patch({"x": (("x", "y"),)})) == ["step = jit(f, in_shardings=(*places, P(('x', 'y')), rows))"]
+    assert call.in_patch({"x": (("y",),), "model": ()}) == ""
+    file.write_text(f"{start}step = jit(f, in_shardings=(a, *places, *more))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and not call.ins
+
+
+def test_outputs_of_a_tree_with_attributes_get_what_is_given_to_the_argument(file: Path) -> None:
+    file.write_text(
+        "from jax.sharding import PartitionSpec as P\ndef f(state, x): return state, x\n"
+        "step = jit(f, in_shardings=(places, rows), out_shardings=(P(), P()))\n"
+    )
+    outputs: dict[str, Dims | None] = {"result[0].params['a']": (("x",),), "result[0].step": (), "result[1]": ()}
+    replaced = {"result[0].params['a']": "state.params['a']", "result[0].step": "state.step"}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], [*replaced])
+    assert added(diff) == ["step = jit(f, in_shardings=(places, rows), out_shardings=(places, P()))"]
+    assert returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], ["result[0].step"]) == ""
 
 
 def test_axes_that_a_function_hands_on_are_changed(file: Path) -> None:

@@ -93,3 +93,47 @@ def test_an_expression_is_a_part_of_itself_and_not_of_others() -> None:
     span = SourceSpan("f.py", 3, 4, 5, 10)
     assert span.contains(span) and span.contains(SourceSpan("f.py", 4, 0, 4, 90))
     assert not span.contains(SourceSpan("f.py", 3, 3, 5, 10)) and not span.contains(SourceSpan("g.py", 4, 0, 4, 9))
+
+
+MESH = {"data": 4, "a": 2, "b": 1}
+
+
+def on_a_mesh(file: Path, others: dict[str, str]) -> list[str]:
+    for name, text in others.items():
+        (file.parent / name).write_text(text)
+    line = file.read_text().splitlines().index("    y = jnp.tanh(") + 1
+    return added(patch([constraint(file, "y", line)], MESH))
+
+
+def test_a_mesh_of_a_file_that_is_imported_is_used(file: Path) -> None:
+    file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\nfrom layout import put\n"))
+    found = on_a_mesh(file, {"layout.py": "import jax\nmesh: Mesh = jax.make_mesh((4, 2), ('data', 'a'))\n"})
+    assert found == [
+        "from layout import mesh",
+        "    y = jax.lax.with_sharding_constraint(y, jax.sharding.NamedSharding(mesh, P('data', ('a', 'b'))))",
+    ]
+
+
+def test_a_mesh_that_is_imported_already_is_used(file: Path) -> None:
+    file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\nfrom layout import mesh\nuse(mesh)\n"))
+    (line,) = on_a_mesh(file, {"layout.py": "mesh = make_mesh((4, 2), ('data', 'a'))\n"})
+    assert "NamedSharding(mesh, P('data', ('a', 'b')))" in line
+
+
+def test_a_name_that_means_something_else_is_not_imported(file: Path) -> None:
+    file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\nfrom layout import put\nmesh = put()\n"))
+    (line,) = on_a_mesh(file, {"layout.py": "mesh = make_mesh((4, 2), ('data', 'a'))\n"})
+    assert "AbstractMesh((4, 2, 1), ('data', 'a', 'b'), (jax.sharding.AxisType.Auto,) * 3)" in line
+
+
+def test_where_no_file_has_the_mesh_it_is_written_without_devices(file: Path) -> None:
+    file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\n"))
+    (line,) = on_a_mesh(file, {})
+    named = "jax.sharding.NamedSharding(jax.sharding.AbstractMesh((4, 2, 1), ('data', 'a', 'b'), "
+    assert line.startswith(f"    y = jax.lax.with_sharding_constraint(y, {named}")
+
+
+def test_a_file_that_constrains_by_specs_alone_has_a_context(file: Path) -> None:
+    more = "import jax\nwith_sharding_constraint(1, P('data'))\n"
+    file.write_text(SOURCE.replace("import jax.numpy\n", more))
+    assert on_a_mesh(file, {}) == ["    y = jax.lax.with_sharding_constraint(y, P('data', ('a', 'b')))"]

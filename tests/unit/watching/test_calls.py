@@ -124,6 +124,15 @@ def test_names_are_put_where_the_sizes_fit() -> None:
     assert with_names(b"no program", names) == b"no program"
 
 
+def test_a_variable_alone_has_the_name_of_its_path() -> None:
+    infos = ["result[2]['up']['kernel'].states[0][0]", "result[3].states[0][0]", "result[3].states[0][1]"]
+    results = ", ".join(f'tensor<8xf32> {{jax.result_info = "{info}"}}' for info in infos)
+    text = f"  func.func public @main(%arg0: tensor<8xf32> loc(\"grads['up'].states[0][0]\")) -> ({results}) {{"
+    changed = with_names(text.encode(), {}).decode()
+    assert "loc(\"grads['up'].value\")" in changed and "\"result[2]['up']['kernel'].value\"" in changed
+    assert changed.count(".states[0]") == 2 and '"result[3].states[0][0]"' in changed  # a model of two arrays
+
+
 def test_a_name_with_a_star_stands_for_all_that_begin_with_it() -> None:
     text = b"  func.func public @main() -> (%s) {"
     infos = ["result[0]", "result[1]", "result[1].w", "result[1][0]", "result[10]", "result[1]x"]

@@ -9,6 +9,7 @@ import pytest
 import pyshardy
 from pyshardy import Partition
 from pyshardy.core.notation import parse_sharding
+from pyshardy.costing.chips import find_hardware
 from pyshardy.errors import UsageError
 from pyshardy.results.edit import edited_result
 from pyshardy.results.hints import ways as hinting
@@ -128,6 +129,17 @@ def test_hints_partition_a_bounded_number_of_times(count: int, most: int, monkey
     assert 0 < len(hints) <= most
     assert 0 < used.partitioned <= min(most, count) * MOST_EDITS
     assert used.partitioned < len(used._edits)  # some need no partitioning
+
+
+def test_hints_say_which_chip_holds_what_they_say() -> None:
+    partition = layers(1)
+    (on_none,), (on_chip,) = partition.hints(1), partition.hints(1, "h100")
+    assert on_none.hint is not None and on_none.hint.endswith("at most instead of 40.0 KiB, on no chip in particular.")
+    assert on_chip.hint is not None and on_chip.hint.endswith(", on NVIDIA H100 SXM.")
+    now = Tries(partition, find_hardware("h100")).now
+    assert now.held_bytes == pyshardy.cost(partition, "h100").peak_bytes
+    with pytest.raises(UsageError, match="abacus"):
+        partition.hints(1, "abacus")
 
 
 def test_the_largest_conflicts_come_first() -> None:
