@@ -336,11 +336,20 @@ def _words(found: PlanSummary) -> list[Text]:
 def _costs(found: PlanSummary) -> Table:
     table = _of_figures("estimated cost, compared with experts' tactics (~ marks a quicker estimate)")
     table.add_row(*_cells(found.chosen, found), style="bold")
-    for row in found.rows[:_MOST_ROWS]:
+    shown = found.rows if len(found.rows) <= _MOST_ROWS else _told_apart(found)[:_MOST_ROWS]
+    for row in shown:
         table.add_row(*_cells(row, found))
-    if len(found.rows) > _MOST_ROWS:
-        table.add_row(f"{len(found.rows) - _MOST_ROWS} more, slower", "", "", "", "")
+    if len(found.rows) > len(shown):
+        table.add_row(f"{len(found.rows) - len(shown)} more, no faster", "", "", "", "")
     return table
+
+
+def _told_apart(found: PlanSummary) -> list[PlanRow]:
+    """The first row of those with the same figures."""
+    first: dict[tuple[str, ...], PlanRow] = {}
+    for row in found.rows:
+        first.setdefault(tuple(_cells(row, found)[1:]), row)
+    return list(first.values())
 
 
 def _ways(found: PlanSummary) -> Table:
