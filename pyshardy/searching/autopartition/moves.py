@@ -58,7 +58,7 @@ def store(space: Space, assignment: Assignment, axis: str, groups: Sequence[int]
     changes: dict[int, Dims] = {}
     for group in groups:
         dims = assignment[group]
-        if not _is_stored(space, group) or any(axis in axes for axes in dims):
+        if not space.groups[group].is_free or any(axis in axes for axes in dims):
             continue
         shape = space.groups[group].shape
         order = sorted(range(len(dims)), key=lambda dim: (bool(dims[dim]) is not on_top, -shape[dim], dim))
@@ -84,7 +84,7 @@ def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups:
         dims = assignment[group]
         used = {axis for one in dims for axis in one}
         shape = space.groups[group].shape
-        if not _is_stored(space, group) or not shape:
+        if not space.groups[group].is_free or not shape:
             continue
         whole = [dim for dim in range(len(dims)) if not dims[dim]] or list(range(len(dims)))
         for dim in sorted(whole, key=lambda dim: (-shape[dim], dim)):
@@ -99,11 +99,6 @@ def store_all(space: Space, assignment: Assignment, axes: Sequence[str], groups:
     return with_dims(assignment, changes)
 
 
-def _is_stored(space: Space, group: int) -> bool:
-    """Whether it may be split to save memory: what is small stays whole."""
-    return space.groups[group].is_free and group not in space.small
-
-
 def _without(dims: Dims, axis: str) -> Dims:
     return tuple(tuple(one for one in axes if one != axis) for axes in dims)
 
@@ -112,6 +107,12 @@ def weights(space: Space) -> list[int]:
     """The groups that a step returns, or that have no dimension of the batch: parameters and their state."""
     places = {group for batch in batch_classes(space) for group, _ in space.classes[batch].places}
     return [number for number in range(len(space.groups)) if number not in places and space.groups[number].shape]
+
+
+def without_axes_of_small(space: Space, assignment: Assignment) -> Assignment:
+    """Leave small parameters whole, and their state."""
+    small = [number for number in weights(space) if number in space.small and space.groups[number].is_free]
+    return with_dims(assignment, {number: space.empty[number] for number in small})
 
 
 def states(space: Space) -> list[int]:
@@ -231,7 +232,7 @@ def _swaps(space: Space, assignment: Assignment) -> Iterator[Assignment]:
 def small_moves(space: Space, assignment: Assignment) -> Iterator[Assignment]:
     """Moves of one group of inputs, or of parameters with their optimizer state."""
     for group in sorted(range(len(space.groups)), key=lambda one: -space.bytes_of(one)):
-        if not _is_stored(space, group):
+        if not space.groups[group].is_free:
             continue
         for groups in together(space, group):
             for axis, _ in space.axes:

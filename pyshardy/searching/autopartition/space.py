@@ -126,7 +126,7 @@ class Space:
 
     @cached_property
     def small(self) -> frozenset[int]:
-        """The groups whose memory does not matter, such as norms and biases: as a rule, no axis is put on one alone."""
+        """The groups whose memory does not matter, such as norms and biases."""
         sizes = [self.bytes_of(number) for number in range(len(self.groups))]
         return frozenset(number for number, size in enumerate(sizes) if size < _SMALL * sum(sizes))
 

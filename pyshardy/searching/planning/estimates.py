@@ -27,6 +27,7 @@ class Estimates:
         checker: The search with the careful estimates.
         is_like_whole: Whether careful estimates equal those of `pyshardy.cost`, as far as that is known.
         wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
+        preferred: The candidate that is taken as the best one, as it is simpler and next to nothing worse.
     """
 
     options: SearchOptions
@@ -34,9 +35,12 @@ class Estimates:
     checker: Explorer
     is_like_whole: bool
     wholes: dict[Assignment, PlanRow | None] = field(default_factory=dict)
+    preferred: Assignment | None = None
 
     def best(self) -> tuple[PlanRow, Assignment] | None:
         """The best of the partitioned candidates."""
+        if self.preferred is not None and (row := self.wholes[self.preferred]) is not None:
+            return row, self.preferred
         found = [(row, assignment) for assignment, row in self.wholes.items() if row is not None]
         return min(found, key=lambda pair: (*self.options.objective.rank(pair[0]), pair[1]), default=None)
 

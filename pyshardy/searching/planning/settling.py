@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 from pyshardy.report.plan import PlanRow
+from pyshardy.searching.autopartition.moves import without_axes_of_small
+from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
 from pyshardy.searching.planning.given import given_row
@@ -15,6 +17,10 @@ _MOST_CAREFUL = 12
 """The number of tactics that get a careful estimate because they look better than the plan by a quick one."""
 _MOST_ROUNDS = 2
 """How often other shardings of the rules are priced, if that finds better ones."""
+_LATER = 1.05
+"""The share of the budget after which the plan is not made simpler."""
+_SIMPLER = 5e-4
+"""By this share a plan may be worse if its small parameters stay whole."""
 _MOST_WHOLE = 8
 """The number of candidates that are partitioned because they look better than the plan."""
 
@@ -43,6 +49,7 @@ def settle(state: SearchState) -> None:
         state.constrained, state.constraints = None, ()
     _improve(state)
     _prune(state)
+    _keep_small_whole(state)
     best = best_row(state)
     assert best is not None
     state.given_row = given_row(state, best)
@@ -114,6 +121,27 @@ def _prune(state: SearchState) -> None:
     new = state.options.row("", constraining.module_of(pruned.answer))
     if new is not None and not state.objective.is_better(row, new, NOTHING):
         state.constrained, state.constraints = (new, pruned), constraining.plan_constraints(pruned)
+
+
+def _keep_small_whole(state: SearchState) -> None:
+    """Leave small parameters whole, such as norms and biases, if that costs next to nothing."""
+    plan, before = best_answer(state), best_row(state)
+    if plan is None or before is None:
+        return
+    assignment = state.explorer.symmetry.first(without_axes_of_small(state.space, plan.assignment))
+    until = state.started + _LATER * state.options.budget_s
+    if assignment == plan.assignment or time.monotonic() + state.whole_seconds > until:
+        return
+    answer, constraining = Answer(assignment, plan.constraints), state.constraining
+    if not plan.constraints or constraining is None:
+        row = state.whole(assignment)
+        if row is not None and not state.objective.is_better(before, row, _SIMPLER):
+            state.estimates.preferred = assignment
+        return
+    row = state.options.row("", constraining.module_of(answer))
+    if row is not None and not state.objective.is_better(before, row, _SIMPLER):
+        found = ConstrainedAssignment(answer, Quick.of(row))
+        state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
 
 
 def best_answer(state: SearchState) -> Answer | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jax
+import pytest
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
@@ -15,6 +16,7 @@ from pyshardy.results.plan import load_plan
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.planning import settling
 from pyshardy.searching.planning.compiled import AS_GIVEN
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, ExpertPlan
 from pyshardy.searching.planning.settling import _partition_experts
@@ -108,3 +110,35 @@ def test_exact_estimates_are_not_made_again() -> None:
     state = Looks(0.8, is_like_whole=True)
     _partition_experts(state)
     assert state.constrained is None and state.experts[0].row is None
+
+
+def test_small_parameters_stay_whole_where_that_costs_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By time alone, the plan would split a norm and its state too."""
+
+    def loss(params, x):
+        for w in params:
+            wide = x.astype("float32")
+            x = (wide * jax.lax.rsqrt((wide * wide).mean(-1, keepdims=True) + 1e-6)).astype(x.dtype) * w["norm"]
+            x = jax.numpy.tanh(x @ w["up"]) @ w["down"]
+        return (x.astype("float32") ** 2).mean()
+
+    def descent(params, mean, x):
+        mean = jax.tree.map(lambda m, g: 0.9 * m + g, mean, jax.grad(loss)(params, x))
+        return jax.tree.map(lambda p, m: p - m.astype(p.dtype), params, mean), mean
+
+    shapes = {"up": (2048, 8192), "down": (8192, 2048), "norm": (2048,)}
+    params, mean = (
+        [{name: jax.ShapeDtypeStruct(shape, dtype) for name, shape in shapes.items()}] * 2
+        for dtype in ("bfloat16", "float32")
+    )
+    x = jax.ShapeDtypeStruct((8192, 2048), "bfloat16")
+    step = jax.jit(descent, donate_argnums=(0, 1))
+    module = pyshardy.load(step, params, mean, x, mesh={"x": 4, "y": 2}, platform="tpu")
+
+    def norms() -> set[str]:
+        plan = pyshardy.search(module, hardware="v5e", candidates=60, constraints=False)
+        return {str(spec) for name, spec in plan.specs.items() if "norm" in name}
+
+    assert norms() == {"PartitionSpec(None)"}
+    monkeypatch.setattr(settling, "_keep_small_whole", lambda state: None)
+    assert norms() != {"PartitionSpec(None)"}
