@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from pyshardy.ir.callers import Callers
 from pyshardy.ir.functions import CALL
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.trip_counts import LOOP
 
-_WHILE, _RETURN = "stablehlo.while", "func.return"
+_RETURN = "func.return"
 _MOST_VALUES = 200
 """The values that are looked at for one."""
 
@@ -44,7 +45,7 @@ class Readers:
         places = [place for place, one in enumerate(op.operands) if one is value]
         if op.name in self._same:
             yield from op.results
-        elif op.name == _WHILE:
+        elif op.name == LOOP:
             yield from (op.regions[1].blocks[0].args[place] for place in places)
         elif op.name == CALL:
             yield from (self._callers.callee(op).region.blocks[0].args[place] for place in places)

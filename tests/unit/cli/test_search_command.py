@@ -66,7 +66,9 @@ def test_constraints_are_written_as_a_patch(cli: Cli, put: Put, tmp_path: Path) 
     file, patch = put(module.text(debug_info=True)), tmp_path / "a.patch"
     found = cli("search", file, "--hardware", "v5e", "--patch", str(patch), "--quiet")
     assert found.status == 0 and "constraints of intermediate values" in found.out
-    constrained = "jax.lax.with_sharding_constraint(jnp.sin(y) + jnp.cos(y), jax.sharding.PartitionSpec('model'))"
+    mesh = "jax.sharding.AbstractMesh((8,), ('model',), (jax.sharding.AxisType.Auto,) * 1)"
+    sharding = f"jax.sharding.NamedSharding({mesh}, jax.sharding.PartitionSpec('model'))"
+    constrained = f"jax.lax.with_sharding_constraint(jnp.sin(y) + jnp.cos(y), {sharding})"
     assert f"+    return {constrained}" in patch.read_text()
     without = cli("search", file, "--hardware", "v5e", "--no-constraints", "--patch", str(patch), "--quiet")
     assert "constraints of" not in without.out and patch.read_text() == ""
