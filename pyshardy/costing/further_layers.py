@@ -18,6 +18,7 @@ from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.program import CostInput, CostOp
 from pyshardy.costing.roofline import Roofline
+from pyshardy.errors import UsageError
 
 FIRST, MIDDLE, LAST = range(3)
 """The layers of a short program, in the order of the forward pass."""
@@ -241,12 +242,19 @@ def _renamed(op: CostOp, new: Mapping[int, int]) -> CostOp:
 
 
 def in_order(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Kernels in an order in which they can run, which is the given one as far as that is possible."""
+    """Kernels in an order in which they can run, which is the given one as far as that is possible.
+
+    Raises:
+        UsageError: There is no such order.
+    """
     makers = {value: at for at, kernel in enumerate(kernels) for value in kernel.writes}
     waits = [{makers[value] for value in kernel.needs if value in makers} for kernel in kernels]
     if all(maker < at for at, makers_of in enumerate(waits) for maker in makers_of):
         return list(kernels)
-    return [kernels[at] for at in _sorted(waits)]
+    order = [*_sorted(waits)]
+    if len(order) < len(kernels):
+        raise UsageError("repeating layers", got="layers that wait for each other", needed="layers in an order")
+    return [kernels[at] for at in order]
 
 
 def _sorted(waits: Sequence[Collection[int]]) -> Iterator[int]:

@@ -33,9 +33,8 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.cost import view_for
 from pyshardy.results.partitioning import partition_in_place
 from pyshardy.results.sharded_program import Imported, import_program, propagate_in_place
-from pyshardy.searching.program.layers import Family
-from pyshardy.searching.program.search_program import short_program
-from pyshardy.searching.program.shorten import BETWEEN, Short, layer_runs, part_of
+from pyshardy.searching.program.search_program import ShortProgram, short_program
+from pyshardy.searching.program.shorten import BETWEEN, layer_runs, part_of
 
 CollectiveCounts = Mapping[tuple[str, str], tuple[int, int]]
 """How many collectives of a kind over some axes a step runs, and the bytes that every device sends for them."""
@@ -53,7 +52,7 @@ class LayeredCandidates:
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
-        layers: The short program with its families, which changes; by default, it is made.
+        short_one: The short program, which changes; by default, it is made.
 
     Attributes:
         is_exact: Whether no layer is left out, so prices equal those of the full estimate.
@@ -86,7 +85,7 @@ class LayeredCandidates:
         topology: Topology,
         model: CollectiveModel = CollectiveModel.FORMULA,
         is_open: bool = False,
-        layers: tuple[Short, tuple[Family, ...]] | None = None,
+        short_one: ShortProgram | None = None,
     ) -> None:
         self.topology, self.model = topology, model
         self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
@@ -95,7 +94,7 @@ class LayeredCandidates:
         if ops_named(module.root, ("sdy.sharding_group",)):
             raise UsageError(_DOING, got="a program with sharding groups", needed="one without")
         with module.context, pause_gc():
-            short, families = layers or short_program(module.root)
+            short, families = short_one or short_program(module.root)
             if not is_open:
                 _share_nothing(short.root, mesh)
         self.is_exact = not families

@@ -40,9 +40,8 @@ from pyshardy.searching.planning.constraining import ConstrainedAssignment, Cons
 from pyshardy.searching.planning.estimates import Estimates
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
-from pyshardy.searching.program.layers import Family, top_ops
-from pyshardy.searching.program.search_program import mesh_to_search, problem_of, short_program
-from pyshardy.searching.program.shorten import Short
+from pyshardy.searching.program.layers import top_ops
+from pyshardy.searching.program.search_program import ShortProgram, mesh_to_search, problem_of, short_program
 from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
@@ -155,7 +154,7 @@ class SearchState:
         return [one.fact for one in self.values]
 
     @cached_property
-    def _layers(self) -> tuple[Short, tuple[Family, ...]]:
+    def _layers(self) -> ShortProgram:
         """The program with three layers of every kind, which must not change."""
         with self.module.context:
             return short_program(self.module.root)
@@ -165,7 +164,7 @@ class SearchState:
         """The intermediate values of the short program, by their expression and type."""
         return {_key(value): value for value in source_values(self._layers[0].root)}
 
-    def _short(self, chosen: Constrained) -> tuple[Short, tuple[Family, ...]]:
+    def _short(self, chosen: Constrained) -> ShortProgram:
         """A copy of the short program with constraints."""
         constraints = with_shardings(self.values, chosen, self.mesh_name) if chosen else []
         short, families = self._layers
@@ -185,12 +184,12 @@ class SearchState:
         """The careful estimator with constraints; None for a program that it does not support."""
         return self.layered_of(self.module, self._short(chosen))
 
-    def layered_of(
-        self, module: Module, layers: tuple[Short, tuple[Family, ...]] | None = None
-    ) -> LayeredCandidates | None:
+    def layered_of(self, module: Module, short_one: ShortProgram | None = None) -> LayeredCandidates | None:
         """The careful estimator of a program, which partitions a short one; None if it does not support it."""
         try:
-            return LayeredCandidates(module, self.mesh_name, self.topology, self.options.collectives, layers=layers)
+            return LayeredCandidates(
+                module, self.mesh_name, self.topology, self.options.collectives, short_one=short_one
+            )
         except UsageError:
             return None
 

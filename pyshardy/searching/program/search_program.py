@@ -42,6 +42,9 @@ _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
 }  # fmt: skip
 
+ShortProgram = tuple[Short, tuple[Family, ...]]
+"""A program with three layers of every family, and the families."""
+
 
 def mesh_to_search(root: Op) -> tuple[str, Mesh]:
     """The only mesh with axes of a module, with its name.
@@ -57,7 +60,7 @@ def mesh_to_search(root: Op) -> tuple[str, Mesh]:
     return next(iter(found.items()))
 
 
-def short_program(root: Op) -> tuple[Short, tuple[Family, ...]]:
+def short_program(root: Op) -> ShortProgram:
     """A program with three layers of every family of repeated ones, with the families."""
     families = find_families(root)
     return shorten(root, families, dict.fromkeys(range(len(families)), 1)), families
@@ -192,7 +195,7 @@ def problem_of(
     topology: Topology,
     collectives: CollectiveModel,
     objective: Objective,
-    layers: tuple[Short, tuple[Family, ...]] | None = None,
+    short_one: ShortProgram | None = None,
 ) -> Problem:
     """The problem of a search: the input of propagation, with the mesh and the hardware.
 
@@ -201,14 +204,14 @@ def problem_of(
         topology: The chip, and the networks of the mesh axes.
         collectives: The model of collectives.
         objective: What makes a plan better, with the bytes of memory that a device may use.
-        layers: The short program with its families, which changes; by default, it is made.
+        short_one: The short program, which changes; by default, it is made.
 
     Raises:
         UsageError: The program has no mesh, or several.
         PassError: The module breaks a requirement of propagation.
     """
     with module.context, pause_gc():
-        short, families = layers or short_program(module.root)
+        short, families = short_one or short_program(module.root)
         stage = sharding_stages(for_module(PropagateOptions(view=view_for(topology.hardware)), short.root))[0]
         context = run_on_root(module, short.root, stage.passes)
         return build_problem(module.root, short, families, context.specs, topology, collectives, objective)

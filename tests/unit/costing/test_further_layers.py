@@ -14,6 +14,7 @@ from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.launches import launches_of
 from pyshardy.costing.program import CostOp
 from pyshardy.costing.topology import make_topology
+from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import NodePlace
 
 from .build import described
@@ -107,3 +108,6 @@ def test_kernels_come_after_what_they_read() -> None:
     makers = {value: at for at, kernel in enumerate(found) for value in kernel.writes}
     assert len(found) == len(kernels) and set(makers) == {value for one in kernels for value in one.writes}
     assert all(makers.get(value, -1) < at for at, kernel in enumerate(found) for value in kernel.reads)
+    first, second = kernels[:2]
+    with pytest.raises(UsageError, match="wait for each other"):
+        in_order([first._replace(reads=second.writes), second._replace(reads=first.writes)])
