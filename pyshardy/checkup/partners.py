@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.handed_on import Readers
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Value
+from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 
 _SAME = frozenset((

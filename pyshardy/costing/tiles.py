@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.program import CostKind, CostOp, CostTensor
+from pyshardy.costing.program import PRODUCTS, CostKind, CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
-from pyshardy.rules.opspec import op_names
 
 _LANES, _SUBLANES = 128, 8
-_PRODUCTS = frozenset(op_names("stablehlo.", "dot_general convolution dynamic_conv"))
 
 
 def tiled_bytes(tensor: CostTensor, lanes: Collection[int]) -> int:
@@ -76,7 +74,7 @@ def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
 
 
 def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:
-    if kind.name not in _PRODUCTS:
+    if kind.name not in PRODUCTS:
         return ()
     numbers = kind.fact("dot_dimension_numbers")
     if isinstance(numbers, DotNumbers):

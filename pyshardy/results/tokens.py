@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.handed_on import Readers
 from pyshardy.ir.nodes import Op, Value
+from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 
 _SAME = frozenset((

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyshardy
 from pyshardy.ir.functions import main_function
-from pyshardy.ir.handed_on import Readers
+from pyshardy.ir.readers import Readers
 
 PROGRAM = """
 func.func @main(%a: tensor<8xi32>, %b: tensor<8xi32>) -> tensor<8xi32> {
