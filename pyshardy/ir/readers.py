@@ -11,7 +11,8 @@ from pyshardy.ir.trip_counts import LOOP
 
 _RETURN = "func.return"
 _BARRIER = "stablehlo.optimization_barrier"
-_NAMED, _MANUAL = "sdy.named_computation", "sdy.manual_computation"
+_NAMED = "sdy.named_computation"
+_MANUAL = "sdy.manual_computation"
 _MOST_VALUES = 200
 """The values that are looked at for one."""
 
