@@ -33,7 +33,7 @@ def search(
     program: Any,
     *example_args: Any,
     mesh: Any = None,
-    devices: int | None = None,
+    devices: int | Sequence[int] | None = None,
     hardware: Hardware | str | Path | None = None,
     memory: float | None = None,
     budget_s: float = 60.0,
@@ -63,7 +63,8 @@ def search(
         mesh: Axes with sizes, or a mesh; by default that of the program.
         devices: The number of devices, instead of a mesh. The search then chooses a mesh with the axis "data", with
             "data" and "model", or, where the devices are on several nodes or slices, with "data" from one to the next
-            and "fsdp" and "model" within. `plan.notes` says which axes lie on which network.
+            and "fsdp" and "model" within. `plan.notes` says which axes lie on which network. Of several numbers the
+            search chooses one, too: by `goal`.
         hardware: The chip, as for `cost`; by default that of the compiler, or else v5p.
         memory: The bytes that a device may use; by default the memory of the chip.
         budget_s: The seconds that the search may take after the program is loaded.
@@ -89,7 +90,8 @@ def search(
             default any number. Outputs that replace inputs follow these, others what propagation makes of them.
         goal: What a plan that fits is chosen by. "time": the time of a step; memory decides between plans of about
             equal time, as the memory of a whole device is worth 1 % of the time, and its last tenth 5 % more. "memory":
-            the peak memory of a device, so that the batch can grow.
+            the peak memory of a device, so that the batch can grow. "chip-seconds": of several numbers of devices, the
+            one with the most tokens, or rows, per second and chip; on one mesh the time of a step.
         remat: For a function that trains: policies of `jax.checkpoint_policies` to try, such as "nothing_saveable" and
             "dots_saveable". They replace those of its calls of `jax.checkpoint`; without any, the bodies of its scans
             are checkpointed. The plan is for the best way, `plan.summary.way`, and its notes say how to write it.
@@ -130,7 +132,11 @@ def search(
     say = sayer(progress)
     with partitioner_in_use(partitioner):
         if devices is not None:
-            ways = _over_meshes(devices, options.hardware, partial(_load, program, example_args, keywords=keywords))
+            numbers = _several("devices", devices)
+            load_on = partial(_load, program, example_args, keywords=keywords)
+            if not numbers:
+                raise UsageError(DOING, got=f"devices={devices!r}", needed="one number, or several")
+            ways = [way for number in numbers for way in _over_meshes(number, len(numbers) > 1, chip, load_on)]
             plan = best_of(ways, options, keep, say, "a program that fits on a mesh of these devices")
             if not remat and not microbatches:
                 return plan
@@ -176,13 +182,18 @@ def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mappin
     return module if mesh is None else with_mesh(module, core_mesh(mesh))
 
 
-def _over_meshes(devices: int, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]) -> list[TriedWay]:
-    """The program over every mesh of so many devices."""
+def _over_meshes(
+    devices: int, is_chosen: bool, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]
+) -> list[TriedWay]:
+    """The program over every mesh of so many devices, a number that was given or is chosen."""
     if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
         raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
     return [
         TriedWay(
-            f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}", partial(load_on, axes), order=order
+            f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}",
+            partial(load_on, axes),
+            order=order,
+            devices=devices if is_chosen else 0,
         )
         for axes, order in ((axes, richest_first(axes)) for axes in meshes_of(devices, hardware))
     ]

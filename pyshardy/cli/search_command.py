@@ -22,7 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_hardware_options(parser)
     text = "what a device may use, like 60GiB (default: what the chip has)"
     parser.add_argument("--memory", metavar="BYTES", help=text)
-    parser.add_argument("--devices", metavar="N", help="instead of --mesh: also choose a mesh, of this many devices")
+    text = "instead of --mesh: also choose a mesh, of this many devices, or of one of several numbers, like 64,128"
+    parser.add_argument("--devices", metavar="N", help=text)
     parser.add_argument("--budget", metavar="SECONDS", default="60", help="how long it may take (default 60)")
     parser.add_argument("--seed", metavar="N", default="0", help="the seed of random choices (default 0)")
     text = "ignore the shardings that inputs and outputs have (default: they are kept)"
@@ -33,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--whole-below", metavar="BYTES", help=text)
     text = "the most mesh axes that an input, or a constrained value, is split along (default: any number)"
     parser.add_argument("--axes-at-most", metavar="N", help=text)
-    text = "what decides between plans that fit: the time of a step (default), or memory, for a larger batch"
+    text = "what decides: the time of a step (default), memory, for a larger batch, or chip-seconds, for --devices N,M"
     parser.add_argument("--goal", choices=[one.value for one in Goal], default=Goal.TIME.value, help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
@@ -60,7 +61,7 @@ def finds(module: Any, mesh: str | None, arguments: argparse.Namespace) -> Any:
     plan = search(
         module,
         mesh=mesh,
-        devices=None if arguments.devices is None else _whole("--devices", arguments.devices),
+        devices=None if arguments.devices is None else [_whole("--devices", n) for n in arguments.devices.split(",")],
         hardware=arguments.hardware,
         compiler=arguments.compiler,
         memory=None if arguments.memory is None else _bytes("--memory", arguments.memory),

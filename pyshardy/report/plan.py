@@ -58,6 +58,7 @@ class PlanRow:
         unpriced: The names of ops without a price, which the time leaves out, and how often they run.
         sent_bytes: The bytes that every device sends; 0 if the program was not partitioned.
         communication_seconds: Estimated time of all collectives, hidden or not.
+        devices: The number of devices, in a table of plans for several numbers of them; else 0.
     """
 
     name: str
@@ -68,6 +69,7 @@ class PlanRow:
     unpriced: tuple[tuple[str, int], ...] = ()
     sent_bytes: int = 0
     communication_seconds: float = 0.0
+    devices: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class PlanSummary:
         compiler: The compiler that the best plans were confirmed with; empty if none was asked.
         compiled: The cost of the programs that it makes of the best plans and of the given program, the best first.
         nearest: The plan of experts that is nearest to this one, and what is changed; empty if none was priced.
-        goal: What the plan was chosen by: "time" or "memory".
+        goal: What the plan was chosen by: "time", "memory" or "chip-seconds".
         way: The version of the program that the plan is for, such as "mesh data=8" or "4 micro-batches"; empty if there
             was one.
         ways: The cost of every version, the best first; of those that were not searched, that of their best tactic.
@@ -354,10 +356,15 @@ def _told_apart(found: PlanSummary) -> list[PlanRow]:
 
 def _ways(found: PlanSummary) -> Table:
     table = _of_figures(f"the plan is for: {found.way} (~ marks the best tactic of a version that was not searched)")
+    has_devices = any(row.devices for row in found.ways)
+    if has_devices:
+        table.add_column("chips", justify="right")
+        table.add_column("chip-seconds", justify="right")
     for row in found.ways[:_MOST_ROWS]:
-        table.add_row(*_cells(row, found), style="bold" if row.name == found.way else "")
+        chips = [str(row.devices), f"{row.seconds * row.devices:.3g}"] if has_devices else []
+        table.add_row(*_cells(row, found), *chips, style="bold" if row.name == found.way else "")
     if len(found.ways) > _MOST_ROWS:
-        table.add_row(f"{len(found.ways) - _MOST_ROWS} more", "", "", "", "")
+        table.add_row(f"{len(found.ways) - _MOST_ROWS} more")
     return table
 
 

@@ -31,10 +31,13 @@ class Goal(Enum):
     Attributes:
         TIME: The time of a step.
         MEMORY: The peak memory of a device: what it leaves free is room for a larger batch or a longer sequence.
+        CHIP_SECONDS: The time of a step times the number of chips: of several numbers of chips, the one that does most
+            for its price, as tokens per chip-second. On one mesh it is the time of a step.
     """
 
     TIME = "time"
     MEMORY = "memory"
+    CHIP_SECONDS = "chip-seconds"
 
 
 class Estimated(Protocol):

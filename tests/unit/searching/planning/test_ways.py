@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import jax
@@ -83,3 +84,28 @@ def test_a_program_that_is_loaded_cannot_train_otherwise() -> None:
     module = pyshardy.load(step, *ARGUMENTS, mesh={"data": 4})
     with pytest.raises(UsageError, match="needed a function and its arguments"):
         pyshardy.search(module, microbatches=2)
+
+
+def test_of_several_numbers_of_chips_the_goal_chooses_one() -> None:
+    large = (ARGUMENTS[0], S((64 * BATCH, WIDTH), "bfloat16"))
+    plans = {
+        goal: pyshardy.search(
+            step, *large, devices=[2, 8], hardware="h100", candidates=10, constraints=False, goal=goal
+        )
+        for goal in ("time", "chip-seconds")
+    }
+    for goal, plan in plans.items():
+        rows = plan.summary.ways
+        assert {row.devices for row in rows} == {2, 8} and prod(plan.mesh.values()) == rows[0].devices
+        price = {row.name: row.seconds * (row.devices if goal == "chip-seconds" else 1) for row in rows if row.fits}
+        assert price[rows[0].name] <= 1.01 * min(price.values())
+    assert plans["time"].summary.ways[0].devices == 8 and plans["chip-seconds"].summary.ways[0].devices == 2
+    text = str(plans["chip-seconds"])
+    assert "chip-seconds" in text and "goal: chip-seconds" in text
+    assert plan_from_json(plans["time"].to_json()).summary == plans["time"].summary
+
+
+@pytest.mark.parametrize("devices", [[], [0], True, 2.5])
+def test_numbers_of_chips_that_do_not_exist_are_refused(devices: Any) -> None:
+    with pytest.raises(UsageError, match="got devices="):
+        pyshardy.search(step, *ARGUMENTS, devices=devices, hardware="h100")
