@@ -21,7 +21,7 @@ from pyshardy.searching.program.search_program import DOING
 _SEARCHED = 2
 """The number of ways that are searched; the others are looked at."""
 
-Row = TypeVar("Row", PlanRow, CompiledRow)
+Row = TypeVar("Row", bound=PlanRow | CompiledRow)
 
 _EQUAL = 0.01
 """The share by which two ways may differ that look equal."""
