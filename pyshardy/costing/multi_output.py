@@ -38,11 +38,16 @@ def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, O
         tensors: The type of every value.
         orders: The order of dimensions in memory of the values for which it is known.
     """
+    return _merged(block, [in_memory(tensor, orders.get(value)) for value, tensor in enumerate(tensors)], orders)
+
+
+def _merged(block: Kernels, shapes: Sequence[_Shape], orders: Mapping[int, Order]) -> Kernels:
+    """The same, with the shape of every value in memory."""
     kernels = [
-        kernel._replace(inner=tuple([merged(one, tensors, orders) for one in kernel.inner])) if kernel.inner else kernel
+        kernel._replace(inner=tuple([_merged(one, shapes, orders) for one in kernel.inner])) if kernel.inner else kernel
         for kernel in block.kernels
     ]
-    return block._replace(kernels=tuple(_Merger(kernels, block.results, tensors, orders).run()))
+    return block._replace(kernels=tuple(_Merger(kernels, block.results, shapes, orders).run()))
 
 
 @dataclass(slots=True)
@@ -96,11 +101,10 @@ class _Merger:
         self,
         kernels: Sequence[Kernel],
         results: Iterable[int],
-        tensors: Sequence[CostTensor],
+        shapes: Sequence[_Shape],
         orders: Mapping[int, Order],
     ) -> None:
-        self.results = frozenset(results)
-        self.shapes = [in_memory(tensor, orders.get(value)) for value, tensor in enumerate(tensors)]
+        self.results, self.shapes = frozenset(results), shapes
         self.groups = [_Group(kernel, _space(kernel, self.shapes, orders), at) for at, kernel in enumerate(kernels)]
         self.makers = {value: group for group in self.groups for value in group.members[0].writes}
         self.readers: dict[int, list[_Group]] = {}
@@ -119,8 +123,8 @@ class _Merger:
     def _merge(self, group: _Group) -> None:
         """Merge a kernel into the first of those before it that takes it."""
         for other in self._others(group):
-            at = self._position(other, group)
-            if at is not None and self._fits(other, group):
+            at = self._position(other, group) if self._fits(other, group) else None
+            if at is not None:
                 if at == group.at:
                     self._delay(other, group)
                     at = group.at
