@@ -194,23 +194,26 @@ class _Places:
         found = self._chains()
         small = sum(buffer.bytes for buffer in found) // _SMALL_PART
         slots = sorted(fixed, key=lambda slot: slot.bytes)
+        always = ((1 << (self.end + 1)) - 1) << 1
+        free = [slot for slot in slots if slot.mask & always != always]
         rest = []
         for buffer in sorted(found, key=lambda one: (-one.bytes, one.start)):
-            slot = None if buffer.bytes < small else self._slot(buffer, slots)
+            slot = None if buffer.bytes < small else self._slot(buffer, slots, free)
             if slot is None:
                 rest.append(buffer)
             else:
                 slot.take(buffer.start, buffer.end, buffer.values[-1])
         return sorted(rest, key=lambda one: (one.start, one.values))
 
-    def _slot(self, buffer: Buffer, slots: Sequence[_Slot]) -> _Slot | None:
-        """The smallest slot that is free for a buffer."""
+    def _slot(self, buffer: Buffer, slots: Sequence[_Slot], free: Sequence[_Slot]) -> _Slot | None:
+        """The smallest slot that is free for a buffer; only those in `free` are not always taken."""
         shared = self._in_place(self.kernels[buffer.start])
         if buffer.end < self.end and buffer.values[-1] in self._in_place(self.kernels[buffer.end]):
             shared = shared | {-1}
         inside = ((1 << (buffer.end - buffer.start + 1)) - 1) << (buffer.start + 1)
         if shared:  # at its ends a buffer may meet another one that is handed on
             inside &= ~((1 << (buffer.start + 1)) | (1 << (buffer.end + 1)))
+        slots = free if inside else slots
         for place in range(bisect_left(slots, buffer.bytes, key=lambda slot: slot.bytes), len(slots)):
             slot = slots[place]
             if not slot.mask & inside and (not shared or slot.takes(buffer.start, buffer.end, shared)):

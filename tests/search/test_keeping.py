@@ -92,6 +92,18 @@ def test_a_mesh_without_the_axes_of_what_is_kept_is_not_chosen() -> None:
 
 
 @pytest.mark.parametrize(
+    "limits", [{"keep": {"x": Spec(), "params": Spec()}}, {"keep": False, "forbid": {"x": "*", "params": "*"}}]
+)
+def test_the_program_as_it_was_given_is_not_the_plan_where_it_lacks_what_the_caller_asks_for(limits: Any) -> None:
+    with jax.set_mesh(jax_mesh()):
+        module = pyshardy.load(descend, PARAMS, X, mesh=jax_mesh()).annotate({"x": "data"})
+    plan = pyshardy.search(module, hardware="h100", candidates=10, budget_s=600, constraints=False, **limits)
+    assert pyshardy.cost(module, "h100").step_seconds < plan.step_seconds  # it is better, and is not asked for
+    found = shardings(plan.apply())
+    assert {found["x"], found["params['up']"], found["params['down']"]} == {"<@mesh, [{}, {}]>"}
+
+
+@pytest.mark.parametrize(
     "keep, message",
     [
         ({"z": Spec("data")}, "'z', which matches no input or output"),

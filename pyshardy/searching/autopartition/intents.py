@@ -20,6 +20,7 @@ from pyshardy.searching.autopartition.space import Assignment, Space
 Axes = Mapping[int, tuple[str, ...]]
 """The axes of classes, by their numbers."""
 _HALF: Final = 0.5
+_MATRIX: Final = 2
 
 
 class ExpertConstraints(NamedTuple):
@@ -39,13 +40,15 @@ def expert_constraints(
 ) -> list[ExpertConstraints]:
     """The constraints that fit shardings of inputs, each set once; those that propagation gives anyway are left out.
 
+    Those of all values come first.
+
     Args:
         space: The decisions on inputs.
         assignment: The axes of inputs.
         sites: The values that can be constrained, with the axes that propagation gives them.
         classes: The classes of the dimensions of values, by their number; -1 for dimensions that no input has.
     """
-    found: dict[tuple[tuple[int, Dims], ...], ExpertConstraints] = {}
+    found: dict[tuple[tuple[int, Dims], ...], tuple[bool, ExpertConstraints]] = {}
     between, own = _between_layers(space, sites, classes), {site.number: site.dims for site in sites}
     for name, dims_of in _ways(space, assignment):
         every = {site.number: dims_of(site.shape, classes.get(site.number, ())) for site in sites}
@@ -55,8 +58,8 @@ def expert_constraints(
             chosen = {number: dims for number, dims in every.items() if number in numbers}
             changed = [(one, chosen[one]) for one, dims in own.items() if chosen.get(one, dims) != dims]
             if changed:
-                found.setdefault(tuple(changed), ExpertConstraints(f"activations{part} {name}", chosen))
-    return list(found.values())
+                found.setdefault(tuple(changed), (bool(part), ExpertConstraints(f"activations{part} {name}", chosen)))
+    return [one for _, one in sorted(found.values(), key=lambda pair: pair[0])]
 
 
 def expert_dims(
@@ -87,12 +90,33 @@ def _ways(space: Space, assignment: Assignment) -> Iterator[tuple[str, _Way]]:
     batches = set(batch_classes(space))
     data, inner = _axes_of_data(space, assignment), _axes_of_weights(space, assignment)
     of_batch = {number: axes for number, axes in data.items() if number in batches}
-    for title, order in (("", (data, inner)), (", weights' axes first", (inner, data))):
-        yield f"along the batch{title}", _Way(space, order)
+    stacks = _stacks(space, inner)
+    for title, order, only in (
+        ("", (data, inner), None),
+        (", weights' axes first", (inner, data), None),
+        (", dispatched to experts", (inner, data), stacks),
+    ):
+        if only == []:
+            continue
+        yield f"along the batch{title}", _Way(space, order, only=only)
         free = [axis for axis, _ in space.axes if not any(axis in axes for axes in of_batch.values())]
         if free:
             name = f"along the batch, sequences over {'+'.join(free)}{title}"
-            yield name, _Way(space, order, tuple(free), frozenset(batches))
+            yield name, _Way(space, order, tuple(free), frozenset(batches), only)
+
+
+def _stacks(space: Space, inner: Axes) -> list[frozenset[int]]:
+    """The classes of every stack of matrices, such as those of experts, each of which has tokens of its own.
+
+    Their first class has axes, and no stack has it elsewhere, as it would have heads.
+    """
+    found = []
+    for group in weights(space):
+        classes = [space.class_of.get((group, dim), -1) for dim in range(len(space.groups[group].shape))]
+        if len(classes) > _MATRIX:
+            found.append(classes)
+    elsewhere = {number for _, *rest in found for number in rest}
+    return list(dict.fromkeys(frozenset(one) for one in found if one[0] in inner and one[0] not in elsewhere))
 
 
 class _Way:
@@ -103,12 +127,19 @@ class _Way:
         order: The axes of classes; earlier ones come first.
         free: The axes for the dimension after the batch, if no other dimension has them.
         batches: The classes of the batch.
+        only: The classes of stacks of weights. The order is turned round for values that do not have two classes of
+            one of these, such as the weights of tokens for experts, which stay with the tokens.
     """
 
     def __init__(
-        self, space: Space, order: Sequence[Axes], free: tuple[str, ...] = (), batches: frozenset[int] = frozenset()
+        self,
+        space: Space,
+        order: Sequence[Axes],
+        free: tuple[str, ...] = (),
+        batches: frozenset[int] = frozenset(),
+        only: Sequence[frozenset[int]] | None = None,
     ) -> None:
-        self.space, self.order, self.free, self.batches = space, order, free, batches
+        self.space, self.order, self.free, self.batches, self.only = space, order, free, batches, only
         self._weights = set(weights(space))
 
     def __call__(self, shape: Sequence[int], classes: Sequence[int]) -> Dims:
@@ -119,7 +150,8 @@ class _Way:
             classes: Their classes; none if they are unknown.
         """
         found: list[tuple[str, ...]] = [()] * len(shape)
-        for axes_of in self.order if classes else ():
+        is_inside = self.only is None or any(len(one.intersection(classes)) > 1 for one in self.only)
+        for axes_of in (self.order if is_inside else self.order[::-1]) if classes else ():
             for dim, number in enumerate(classes):
                 self._put(found, shape, dim, axes_of.get(number, ()))
         after = self._sequence(classes)

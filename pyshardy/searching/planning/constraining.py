@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
@@ -157,8 +158,9 @@ class Constraining:
         if not self.values:
             return None
         pool = [ConstrainedAssignment(start, quick) for start in starts if (quick := self._priced(start)) is not None]
-        for assignment in dict.fromkeys([starts[0].assignment, *experts]):
-            pool += self._with_experts(assignment)
+        ways = [self._with_experts(assignment) for assignment in dict.fromkeys([starts[0].assignment, *experts])]
+        for turn in zip_longest(*ways):  # the constraints of all values for each, before those of some
+            pool += [one for one in turn if one is not None]
         rest: dict[Assignment, ConstrainedAssignment] = {}
         for one in sorted(pool[1:], key=lambda one: self._score(one.quick)):
             rest.setdefault(one.answer.assignment, one)

@@ -123,6 +123,9 @@ class Search(SearchState):
         for assignment in dict.fromkeys([*others, *ranked[1:_MOST_TRIES]]):
             best = self.estimates.best()
             is_done = assignment not in others and best is not None and best[0].fits
+            row = self.estimates.row_of("", assignment)
+            if self.estimates.is_like_whole and row is not None and not row.fits:
+                break  # it would not fit either
             if is_done or time.monotonic() + self.whole_seconds > self.started + self.options.budget_s:
                 break
             self.whole(assignment)
@@ -162,7 +165,7 @@ class Search(SearchState):
         self.named.append(row)
         if self.objective.is_better(row, best):
             found = ConstrainedAssignment(own, Quick.of(row))
-            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
+            self.constrained = row, found
 
     def _search_constraints(
         self, own: Answer | None, constraining: Constraining, best: tuple[PlanRow, Assignment]
@@ -174,7 +177,7 @@ class Search(SearchState):
         row = None if found is None else self.options.row("", constraining.module_of(found.answer))
         known = best[0] if self.constrained is None else self.constrained[0]
         if found is not None and row is not None and self.objective.gains(row, known):
-            self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
+            self.constrained = row, found
 
     def _experts(self) -> list[Assignment]:
         """The tactics of experts to which constraints are added: the best ones, and the best that need constraints.
@@ -198,7 +201,7 @@ class Search(SearchState):
         if self.given_row is None or not self.given_row.is_exact:
             self.given_row = self.options.row(AS_GIVEN, self.given)
         rivals = list(self._rivals())
-        if self.given_row is not None:
+        if self.given_row is not None and self.may_be_given:
             rivals.append(Rival(self.given_row, self.given))
         self.confirmed = confirmed(rivals, self.options, self.say)
         self.notes += self.confirmed.notes

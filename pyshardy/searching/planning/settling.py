@@ -46,7 +46,7 @@ def settle(state: SearchState) -> None:
     _partition_experts(state)
     plain, constrained = state.estimates.best(), None if state.constrained is None else state.constrained[0]
     if constrained is not None and plain is not None and not state.objective.is_better(constrained, plain[0]):
-        state.constrained, state.constraints = None, ()
+        state.constrained = None
     _improve(state)
     _prune(state)
     _keep_small_whole(state)
@@ -54,7 +54,8 @@ def settle(state: SearchState) -> None:
     assert best is not None
     state.given_row = given_row(state, best)
     given = state.given_row
-    state.is_given = given is not None and given.is_exact and state.objective.is_better(given, best)
+    is_better = given is not None and given.is_exact and state.objective.is_better(given, best)
+    state.is_given = is_better and state.may_be_given
 
 
 def _look_at_tactics(state: SearchState) -> None:
@@ -120,7 +121,7 @@ def _prune(state: SearchState) -> None:
         return
     new = state.options.row("", constraining.module_of(pruned.answer))
     if new is not None and not state.objective.is_better(row, new, NOTHING):
-        state.constrained, state.constraints = (new, pruned), constraining.plan_constraints(pruned)
+        state.constrained = new, pruned
 
 
 def _keep_small_whole(state: SearchState) -> None:
@@ -141,7 +142,7 @@ def _keep_small_whole(state: SearchState) -> None:
     row = state.options.row("", constraining.module_of(answer))
     if row is not None and not state.objective.is_better(before, row, _SIMPLER):
         found = ConstrainedAssignment(answer, Quick.of(row))
-        state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
+        state.constrained = row, found
 
 
 def best_answer(state: SearchState) -> Answer | None:
@@ -169,5 +170,5 @@ def _priced(state: SearchState, found: ConstrainedAssignment) -> PlanRow | None:
     before, constraining = best_row(state), state.constraining
     row = None if constraining is None else state.options.row("", constraining.module_of(found.answer))
     if row is not None and constraining is not None and before is not None and state.objective.gains(row, before):
-        state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
+        state.constrained = row, found
     return row

@@ -38,6 +38,7 @@ from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCand
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan
 from pyshardy.searching.planning.estimates import Estimates
+from pyshardy.searching.planning.forbidding import Forbidden
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
@@ -89,7 +90,6 @@ class SearchState:
     is_interrupted: bool = False
     whole_seconds: float = 0.0
     constrained: tuple[PlanRow, ConstrainedAssignment] | None = None
-    constraints: tuple[PlanConstraint, ...] = ()
     unconstrained: PlanRow | None = None
     experts: list[ExpertPlan] = field(default_factory=list)
     constraining: Constraining | None = None
@@ -139,6 +139,11 @@ class SearchState:
     def objective(self) -> Objective:
         """What makes a plan better than another."""
         return self.options.objective
+
+    @property
+    def may_be_given(self) -> bool:
+        """Whether the program as it was given may be the plan: not where shardings are asked for that it need not have."""
+        return not self.pins and self.options.forbidden == Forbidden()
 
     @property
     def explained_by(self) -> float:
@@ -285,6 +290,12 @@ class SearchState:
             self.estimates.wholes[assignment] = self.options.row("", self.annotated(assignment))
             self.whole_seconds = time.monotonic() - started
         return self.estimates.wholes[assignment]
+
+    def plan_constraints(self) -> tuple[PlanConstraint, ...]:
+        """The constraints of the plan, each with its gain, which costs a careful estimate."""
+        if self.constrained is None or self.constraining is None:
+            return ()
+        return self.constraining.plan_constraints(self.constrained[1])
 
     def borders(self, assignment: Assignment) -> tuple[ShardingsByPosition, ShardingsByPosition]:
         """The shardings of inputs and outputs by position."""

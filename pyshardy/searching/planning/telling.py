@@ -73,10 +73,9 @@ def _take_confirmed(state: SearchState, rival: Rival) -> None:
     state.is_given = rival.assignment is None
     found = rival.constrained
     if found is None:
-        state.constrained, state.constraints = None, ()
+        state.constrained = None
     elif state.constrained is None or found.answer != state.constrained[1].answer:
-        assert state.constraining is not None
-        state.constrained, state.constraints = (rival.row, found), state.constraining.plan_constraints(found)
+        state.constrained = rival.row, found
 
 
 def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
@@ -98,8 +97,8 @@ def _roomier(state: SearchState, chosen: PlanRow) -> Iterator[str]:
 def _given_plan(state: SearchState, row: PlanRow, found: PlanRow) -> Plan:
     """The program as it was given, as the plan; beside it the best plan that was found."""
     module, specs = spelled_out(state.given, None if state.confirmed else state.options, row)
-    state.constraints, state.constrained = (), None
-    state.unconstrained, state.given_row = None, replace(found, name=_FOUND)
+    state.constrained, state.unconstrained = None, None
+    state.given_row = replace(found, name=_FOUND)
     if state.confirmed is None:
         state.notes.append("no plan that was found is better than the program as it was given: it is the plan")
     if module is state.given:
@@ -136,7 +135,7 @@ def _summary(
         seed=options.seed,
         ended_by=ended,
         notes=tuple(filter(None, (*state.notes, placement(state.topology)))),
-        constraints=state.constraints,
+        constraints=state.plan_constraints(),
         bound=0.0 if state.prices is None else state.prices.least_seconds(),
         all_tried=len(state.all) if none_is_better(state.estimates, state.all, chosen) else 0,
         compiler="" if state.confirmed is None else state.confirmed.compiler,
