@@ -137,7 +137,7 @@ class _Tactics:
                 if self.batches and others:
                     name = f"{title} over {axis}, data over "
                     yield from self._stored(f"{name}{_list(others)}", self._data(base, others), others)
-                    yield from self._stored(f"{name}{_list(self.names)}", self._data(base, self.names), others)
+                    yield from self._stored(f"{name}{_list(self.names)}", self._data(base, self.names), self.names)
         yield from self._on_whole_mesh(split_classes(self.space)[_MOST_EARLY:])
 
     def _on_whole_mesh(self, classes: Sequence[int]) -> NamedAssignments:

@@ -206,11 +206,9 @@ class Constraining:
             return None
 
     def _with_experts(self, assignment: Assignment) -> Iterator[ConstrainedAssignment]:
-        """Shardings of inputs, without constraints and with those of experts, while the limits allow."""
-        plain = self.price(assignment, {})
-        if self.is_over() or plain is None:
+        """Shardings of inputs, with the constraints of experts and without any, while the limits allow."""
+        if self.is_over():
             return
-        yield ConstrainedAssignment(Answer(assignment, {}), plain)
         for name, chosen in expert_constraints(self.space, assignment, self.sites(assignment), self._classes):
             answer = Answer(assignment, chosen)
             quick = None if self.is_over() else self._priced(answer)
@@ -218,6 +216,9 @@ class Constraining:
                 found = ConstrainedAssignment(answer, quick)
                 self.experts.append(ExpertPlan(name, found))
                 yield found
+        plain = None if self.is_over() else self.price(assignment, {})
+        if plain is not None:
+            yield ConstrainedAssignment(Answer(assignment, {}), plain)
 
     def _constrained(self, start: ConstrainedAssignment, starts: int = 1) -> ConstrainedAssignment:
         """The best constraints for shardings of inputs that the limits allow to find.

@@ -180,16 +180,17 @@ class Search(SearchState):
             self.constrained = row, found
 
     def _experts(self) -> list[Assignment]:
-        """The tactics of experts to which constraints are added: the best ones, and the best that need constraints.
+        """The tactics of experts to which constraints are added: the best that fit, and the best that need constraints.
 
         Weights stored along an axis of the batch may cost much without constraints. So such a tactic counts as if it
         took as long as the one that stores nothing.
         """
         tactics = self.explorer.tactics
-        rows = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
-        seconds = {name: row.seconds for name, row in rows.items() if row is not None}
+        found = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
+        rows = {name: row for name, row in found.items() if row is not None}
+        seconds = {name: row.seconds for name, row in rows.items()}
         bases = {name: seconds.get(base, math.inf) for name in seconds if (base := without_storing(name)) != name}
-        ranked = sorted(seconds, key=lambda name: seconds[name])
+        ranked = sorted(rows, key=lambda name: self.objective.rank(rows[name]))
         stored = sorted(bases, key=lambda name: min(bases[name], seconds[name]))
         names = [name for pair in zip_longest(ranked, stored) for name in pair if name is not None]
         return list(dict.fromkeys(tactics[name] for name in names))[:_MOST_EXPERTS]

@@ -50,7 +50,7 @@ _FEWER = 3
 """Careful estimates are made for one in this many candidates, but for at least `_LEAST_CHECKED`."""
 _SHARE = 0.4
 """The share of the time for quick estimates; the rest is for careful ones."""
-_WHOLE = 0.7
+_WHOLE = 0.5
 """The time to partition an op of the whole program, as a share of the time to read an op of its short version."""
 _LATEST = 0.9
 """After this share of the budget no more careful estimates are made but those that decide."""
@@ -206,7 +206,7 @@ class SearchState:
     def reserved(self, seconds_of_whole: float) -> float:
         """The time reserved for constraints; none if it would not suffice to partition once more."""
         reserved = _FOR_CONSTRAINTS * self.options.budget_s
-        return reserved if self.options.constraints and reserved > 2 * seconds_of_whole else 0.0
+        return reserved if self.options.constraints and reserved > seconds_of_whole else 0.0
 
     def watch(self, count: int, best: Candidate, at: str) -> None:
         """Tell the progress."""
