@@ -40,7 +40,7 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 )
 """Ops that are not computed twice to save memory."""
 _REPEATED = ELEMENTWISE | TRANSCENDENTAL
-"""Costly ops that some compilers compute in every kernel that reads them, and the ops that this follows back."""
+"""Ops that some compilers compute again in every reader of a costly value: costly ones, and the ops before them."""
 _MOST_REPEATED = 30
 """The most ops that are computed again with a costly one."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))

@@ -31,8 +31,8 @@ class Network:
         wraps: A dimension of a torus is closed if its size is a multiple of this number; 0 for never.
         wraps_only: Whether a dimension is closed only if its size is exactly `wraps`.
         reduces: The speed-up of all-reduces in a switch that adds up numbers, over a ring; 1 for no such switch.
-        straggling: The fraction of a step that devices wait for the slowest one, for every doubling of the number of
-            groups of devices that this network connects.
+        straggling: The fraction of a step that devices wait for the slowest one. It counts once for every doubling of
+            the number of groups that this network connects.
         ramp_s: The time constant until full bandwidth: a message of t seconds takes t + sqrt(t * ramp_s).
     """
 
@@ -225,8 +225,8 @@ class Hardware:
     def matrix_flops_per_s(self, dtype: str) -> float:
         """The peak rate of matrix products of an element type.
 
-        A type that is not in the table has the rate of another type of the same width, or else half the rate of the
-        next narrower one.
+        A type that is not in the table has the rate of another type of its width. If there is none, it has half the
+        rate of the next narrower type.
         """
         known = dict(self.flops_per_s)
         if dtype in known:

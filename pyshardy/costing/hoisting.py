@@ -1,6 +1,6 @@
 """Moves loop invariants before the loop, as XLA does.
 
-An op that only moves data, such as a slice, moves only together with ops that compute with its result.
+An op that only moves data, such as a slice, is moved only if an op that computes with its result is moved too.
 """
 
 from __future__ import annotations

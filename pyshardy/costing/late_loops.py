@@ -1,4 +1,4 @@
-"""Runs the loops of products that are cut into parts as late as they may, as XLA for TPUs does.
+"""Runs the loops of products that are cut into parts as late as possible, as XLA for TPUs does.
 
 The partitioner cuts a product into parts if an operand is gathered or the result scattered: a loop multiplies one part
 while it sends another. Such a loop runs right before its result is read. Most are gradients of weights, which the

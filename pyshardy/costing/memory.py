@@ -40,7 +40,7 @@ class _Slot:
         self.mask |= ((1 << (end - start + 1)) - 1) << (start + 1)
 
     def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
-        """Whether the memory is free; one value may follow another in one kernel only if that kernel works in place."""
+        """Whether the memory is free. In one kernel a value may follow another only if the kernel works in place."""
         for first, last, value in self.busy:
             if start <= last and first <= end:
                 is_handed_on = (last == start and value in shared) or (first == end and -1 in shared)

@@ -1,9 +1,9 @@
 """Merges kernels that run over the same elements into kernels with several results, as compilers for GPUs do.
 
 Two kernels can be one if both run over arrays of one shape, and the second reads what the first wrote, or both read the
-same array. A kernel that reduces the last dimensions can also hold what reads its result: XLA keeps whole rows on one
-multiprocessor, so a softmax or a normalization reads and writes memory once. The last dimensions are those in memory,
-where `orders` knows them.
+same array. A kernel that reduces the last dimensions can also hold the readers of its result, as XLA keeps whole rows
+on one multiprocessor. So a softmax or a normalization reads and writes memory once. The last dimensions are those in
+memory, where `orders` knows them.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class _Merger:
         return found
 
     def _delay(self, first: _Group, second: _Group) -> None:
-        """Let the kernels that need what one writes run after another, in whose place it will run."""
+        """Move the kernels that need the results of one kernel behind another kernel, in whose place it will run."""
         later = self._after(first, second.at) - {second}
         if later:
             self.groups.sort(key=lambda one: one.at)

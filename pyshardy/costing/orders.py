@@ -1,8 +1,8 @@
 """The order in memory of the dimensions of products, and of what is computed from them element by element.
 
-As XLA for GPUs has it: a product is written with its batch dimensions first, then those of its left operand, then those
-of its right one; a transpose after it only gives them other numbers. Where two products meet, the earlier one decides.
-The later one is written with those of its right operand first, if that fits.
+The rules are those of XLA for GPUs. A product is written with its batch dimensions first, then those of its left
+operand, then those of its right one. A transpose after it only gives these dimensions other numbers. Where two products
+meet, the earlier one decides. The later one is written with those of its right operand first, if that fits.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _look(block: FlatBlock, orders: dict[int, Order], turned: set[int]) -> None:
 def _origin(
     op: CostOp, at: int, found: dict[int, _Origin], readers: dict[int, int], turned: set[int]
 ) -> _Origin | None:
-    """What the result of an op is computed from; later products that do not fit join those that are turned."""
+    """The values that the result of an op is computed from. Later products that do not fit are added to `turned`."""
     (value,), shape = op.results, squeezed(op.kind.results[0])
     if op.kind.name == _PRODUCT:
         order, swapped = _product_orders(op)

@@ -1,9 +1,9 @@
 """Gives every product its own copy of an operand that others read in another order, as XLA for GPUs does.
 
-A product wants the dimensions that it sums over next to each other, in one order with the rest. What is computed behind
-a transpose, such as the probabilities of attention from its scores, is written in the order of the product that reads
-it. So the gradient computes it once more from the scores, and it is not kept from the forward pass. What already is one
-matrix per batch for a product, as it lies in memory, is read as it is.
+A product wants the dimensions that it sums over next to each other, in one order with the rest. A value that is
+computed from a transposed one, such as the probabilities of attention from the scores, is written in the order of the
+product that reads it. So it is not kept from the forward pass: the gradient computes it once more from the scores. An
+operand that lies in memory as one matrix per batch is read as it is.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class CostTensor:
 
 
 KERNEL_NAME, KERNEL_COST, KERNEL_CAUSAL = "kernel_name", "kernel_cost", "kernel_causal"
-"""Facts of custom calls: the name of the kernel; its operations, evaluations of functions and bytes, as its author
-states them; whether a causal mask halves its products."""
+"""Facts of custom calls: the name of the kernel; the operations, evaluations of functions and bytes that its author
+states; whether a causal mask halves its products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,7 +46,7 @@ class Price(NamedTuple):
 
 
 def multiplied(kind: CostKind) -> str:
-    """The element type that an op multiplies: that of its first operand; for a kernel, of the first with numbers.
+    """The element type that an op multiplies: that of its first operand; in a kernel, of its first with numbers.
 
     Kernels often have operands first that say where their data lies.
     """

@@ -1,9 +1,9 @@
 """Computes softmaxes in the products that they read, as XLA for TPUs does.
 
-Where a product of 16-bit floats is converted to f32, scaled or masked, and goes through a softmax, one kernel computes
-all of it. It writes the exponentials, in f32, and the sum of each row. What needs the softmax, also in the backward
-pass, divides one by the other. Without arithmetic between the conversion and the softmax, or with longer rows, the
-product is stored and the exponentials are computed where they are read.
+A product of 16-bit floats may be converted to f32, scaled or masked, and go through a softmax. Then one kernel computes
+all of it. It writes the exponentials, in f32, and the sum of each row. The readers of the softmax, also in the backward
+pass, divide one by the other. If there is no arithmetic between the conversion and the softmax, or if rows are longer,
+the product is stored. The exponentials are then computed where they are read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def softmaxes(block: FlatBlock, longest: int) -> dict[int, int]:
 
 
 def _row(scores: int, most: int, makers: Mapping[int, CostOp]) -> int:
-    """The number of elements in a row of which a value is the largest, for all of them; 0 if it is something else."""
+    """The length of the rows whose largest elements a value holds, repeated along the row; 0 if it is another value."""
     while (op := makers.get(most)) is not None:
         if op.kind.name == _REDUCE:
             is_most = op.kind.fact("body") == (_MAXIMUM,) and op.operands[0] == scores
@@ -96,7 +96,7 @@ def _product(value: int, makers: Mapping[int, CostOp]) -> int | None:
 
 
 def _is_array(value: int, size: int, makers: Mapping[int, CostOp]) -> bool:
-    """Whether a value has an element of its own for each of so many, other than by repeating fewer."""
+    """Whether a value has this many elements of its own, and does not only repeat fewer."""
     op = makers.get(value)
     return op is not None and op.kind.name not in _REPEATING and op.kind.results[0].elements == size
 

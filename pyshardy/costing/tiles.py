@@ -1,8 +1,8 @@
 """The memory of arrays in tiles, as TPUs keep them: the last two dimensions of the layout are rounded up.
 
-XLA for TPUs chooses the layout that needs the fewest bytes among those that the ops can work with. A product takes an
-operand, and gives its result, with a dimension along the 128 lanes that is not one of its batch; a convolution with the
-batch or the features along them. So heads of 64 elements over sequences of 64 take twice their bytes.
+XLA for TPUs chooses the layout that needs the fewest bytes among those that the ops can work with. The operands and the
+result of a product have a dimension along the 128 lanes that is not a batch dimension. Those of a convolution have the
+batch or the features there. So heads of 64 elements over sequences of 64 take twice their bytes.
 """
 
 from __future__ import annotations

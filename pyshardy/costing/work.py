@@ -36,7 +36,8 @@ class Work(NamedTuple):
         is_matrix: Whether the matrix unit of the chip does them.
         is_known: Whether the cost of the op is known; if not, the numbers are 0.
         is_solver: Whether it decomposes or solves a matrix, one block of rows after another.
-        bytes: The bytes that a kernel reads and writes, as its author states; 0 for those of its operands and results.
+        bytes: The bytes that a kernel reads and writes, as its author states. 0 stands for the bytes of its operands
+            and results.
     """
 
     flops: float = 0.0

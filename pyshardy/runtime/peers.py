@@ -1,7 +1,7 @@
 """Runs a program in several processes without one waiting for another for ever.
 
-JAX's coordination service provides the barrier before a run and the store for heartbeats. By itself, it ends a process
-if another one dies, but not if another one is alive and never reaches the barrier.
+JAX's coordination service provides the barrier before a run and the store for heartbeats. It ends a process if another
+one dies. It does not if another one is alive, but never reaches the barrier.
 """
 
 from __future__ import annotations

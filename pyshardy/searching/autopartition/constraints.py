@@ -121,8 +121,8 @@ def _decisions(
     """The constraints to try: ideas; then all values of one shape and sharding together, the largest first; then each.
 
     Every decision for a group is also tried with all other values constrained to the shardings that they have.
-    Otherwise a new axis may propagate to values where it does harm: an axis of the sequence into layers whose weights
-    are split along the same axis.
+    Otherwise a new axis may propagate to values where it does harm. An example is an axis of the sequence, in layers
+    whose weights are split along it.
     """
     alike: dict[object, list[ConstrainableValue]] = {}
     for site in sites:

@@ -26,12 +26,12 @@ _LEAST_GAIN: Final = 1e-3
 _CLEAR_GAIN: Final = 0.01
 """By this much a neighbour must be better to be taken before the other ones are tried."""
 BAD: Final = 2.5
-"""A candidate gets no careful estimate if its quick one takes this many times as long as that of the best one; quick
-estimates err by a factor of 1.5 in both directions."""
+"""A candidate gets no exact estimate if its rough time is this many times that of the best one. Rough estimates err by
+a factor of 1.5 in both directions."""
 _PATIENCE: Final = 48
 """The number of neighbours that are priced carefully, the most promising first; better ones were among the first."""
 _QUICK_PATIENCE: Final = 128
-"""The number of candidates with a quick estimate after which a phase of the search ends, if none of them was better."""
+"""A phase of the search ends after so many rough estimates of candidates of which none was better."""
 
 
 class Candidate(NamedTuple):

@@ -1,8 +1,8 @@
 """The constraints that experts write beside the shardings of inputs, derived from these and the classes of dimensions.
 
 Weights stored along an axis of the batch do not say where the batch is to stay: propagation may follow the weights.
-So experts constrain activations: along the batch, inside of layers along heads, hidden, vocabulary or experts, and
-between layers along the sequence.
+So experts constrain activations: everywhere along the batch; inside of layers also along heads, hidden, vocabulary or
+experts; between layers also along the sequence.
 """
 
 from __future__ import annotations

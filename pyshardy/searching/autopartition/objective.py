@@ -72,9 +72,9 @@ class Objective:
     def weight(self, one: Estimated) -> float:
         """The quantity to minimize among plans that fit.
 
-        By time, memory counts 1 % of the time for a whole device, and its last tenth, which may not be there as
-        estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free. Collectives
-        count 1 % more than they take: hidden ones disturb the kernels that hide them.
+        If time is the goal, using the whole memory counts like 1 % more time. Using its last tenth counts like 5 %
+        more, as estimates err and it may not be there. So a plan may take a little longer if that leaves much memory
+        free. Collectives count 1 % more than they take: hidden ones disturb the kernels that hide them.
 
         >>> from pyshardy.searching.autopartition.pricing import Quick
         >>> weight = Objective(limit=100.0).weight
@@ -107,7 +107,7 @@ class Objective:
         return not plan.fits, self.weight(plan) if plan.fits else plan.bytes, plan.bytes
 
     def is_better(self, plan: EstimatedPlan, other: EstimatedPlan, by: float = _ROUNDING) -> bool:
-        """Whether a plan fits and the other does not, or weighs less by a share; of two that do not fit, the smaller.
+        """Whether a plan fits and the other does not, or weighs less by a share; if neither fits, if it is smaller.
 
         Args:
             plan: The plan.
@@ -124,7 +124,7 @@ class Objective:
 
 
 def _rounded(number: float) -> float:
-    """A number without the digits in which sums differ between versions of Python, so that equal plans are equal.
+    """A number without its last digits. Sums differ there between versions of Python, and equal plans must be equal.
 
     >>> _rounded(0.1 + 0.2) == _rounded(0.3), _rounded(0.0)
     (True, 0.0)

@@ -53,7 +53,7 @@ class Send(NamedTuple):
         tensor: The number of the tensor.
         target: The target.
         sent: Their cost.
-        is_sum: Whether they only sum partial results, so that a loop that adds these up may sum them once.
+        is_sum: Whether they only sum partial results. A loop that adds up the results may then sum over devices once.
     """
 
     tensor: int

@@ -245,8 +245,8 @@ class Pricer:
     def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:
         """Per priced op, the stored values that it produces, and those that no later op uses.
 
-        Every value comes with the number of copies alive at a time. A middle layer stands for several: what it
-        produces for later layers of another stretch, such as the backward pass, is alive once per layer.
+        Every value comes with the number of copies alive at a time. A middle layer stands for several. A value that it
+        makes for another stretch, such as the backward pass, is alive once per layer.
         """
         program = self.program
         self._is_output = {pair.returned for pair in program.main_results}

@@ -1,8 +1,9 @@
 """Prices the candidates of a search: one program under other shardings of its inputs and outputs.
 
 The program is imported once. For each candidate the passes propagate and partition a copy, and the program of one
-device is priced as `pyshardy.cost` does. A program with many equal layers is priced on a short version of it, which has
-three layers of every kind; the middle one stands for all in between. So further layers take no time.
+device is priced as `pyshardy.cost` does. A program with many equal layers gets a short version with three layers of
+every kind. The passes run on that. Then the kernels of the middle layer are repeated, for all layers that it stands
+for. So further layers take little time.
 """
 
 from __future__ import annotations

@@ -23,9 +23,11 @@ _MOST_CAREFUL = 1
 _MOST_QUICK = 3
 """The number of other shardings of each rule that get quick estimates to find the best one."""
 _MOST_RULES, _MOST_IMPROVED = 20, 6
-"""The number of rules that get reasons, and of those that are tried to be bettered, the ones of most bytes."""
+"""The number of rules that get reasons, and the number of rules that the search tries to improve: those of most
+bytes."""
 _CLEAR, _LESS = 1e-3, 1e-2
-"""The share of the time, or at the same time of the memory, by which another sharding must be better to be the plan."""
+"""By this share of the time another sharding must be better to be the plan; or by that share of the memory, at the same
+time."""
 _UNIFORM = 1e-2
 """The same share of the time for shardings of optimizer state alone, which then are not those of its parameters."""
 _MOST_DIMS = 3

@@ -179,8 +179,8 @@ class Search(SearchState):
     def _experts(self) -> list[Assignment]:
         """The tactics of experts to which constraints are added: the best ones, and the best that need constraints.
 
-        Weights stored along an axis of the batch may cost much without constraints. So such a tactic counts as if it
-        took as long as the one that stores nothing.
+        Weights stored along an axis of the batch may cost much without constraints. So such a tactic gets the time of
+        the same tactic that stores nothing, if that is less.
         """
         tactics = self.explorer.tactics
         rows = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}

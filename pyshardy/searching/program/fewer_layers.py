@@ -14,7 +14,8 @@ from pyshardy.searching.program.layers import Family, find_families
 from pyshardy.searching.program.shorten import shorten
 
 _FEWEST, _BASE, _MORE = 2, 5, 7
-"""The numbers of layers of versions: with 2 and 3 alone, the memory of the whole program was off by up to 14 %."""
+"""The numbers of layers of the versions. With only 2 and 3 layers, the memory of the whole program was wrong by up to
+14 %."""
 LEAST_LAYERS: Final = 12
 """A program with fewer layers has no version that is much shorter."""
 

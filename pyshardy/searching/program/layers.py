@@ -17,12 +17,12 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import LEAST_ROUNDS, Stretch, find_stretches
 
 _BY_ARGUMENT: Final = 10
-"""The weight of a shared argument of two rounds, compared with a value of one that the other uses: that may also come
+"""The weight of an argument that two rounds share. A value of one round that the other uses counts once, as it may come
 from the layer before."""
 _MOST_JOINED: Final = 16
 """The most rounds that are taken for one layer, such as the updates of its equal weights."""
 _MOST_OUTSIDE: Final = 0.1
-"""The most ops outside that may use what one layer alone makes, as a share of the ops of the layer."""
+"""The most ops outside that may use results of a single layer, as a share of the ops of the layer."""
 
 
 class PlacedStretch(NamedTuple):
@@ -124,7 +124,7 @@ class _Linker:
         self._note_arguments(number)
 
     def _pieces(self, stretch: Stretch) -> list[tuple[PlacedStretch, int]]:
-        """The stretch, or parts of it, with the families that what they use speaks for; none if nothing does.
+        """The stretch, or parts of it, each with its family, by what its ops use; none if that tells nothing.
 
         An optimizer updates several equal weights of one layer after the other, or the layers of two models: then
         several rounds in a row are of one layer, or rounds are of two families.
@@ -146,7 +146,7 @@ class _Linker:
         return []
 
     def _votes(self, stretch: Stretch, round_: int) -> Counter[_Layer]:
-        """The layers that what a round uses is of."""
+        """The layers of the values that a round uses, with their votes."""
         found: Counter[_Layer] = Counter()
         for op in self._round(stretch, round_):
             for value in map(self._source, op.operands):
@@ -174,7 +174,7 @@ class _Linker:
     def _loses_work(self, number: int) -> bool:
         """Whether most rounds use something that is made for them alone, outside of their layer.
 
-        Without them nothing would use that, and the work of making it would be lost, as that of the gradients of
+        If the rounds are left out, nothing uses it, and the work of making it is lost. An example are gradients of
         weights whose updates are left out.
         """
         family, stretch = self.family_of[number], self.placed[number].stretch
@@ -199,9 +199,10 @@ class _Linker:
         return False
 
     def _is_half(self, members: Sequence[PlacedStretch]) -> bool:
-        """Whether much of what each layer needs is outside, such as a backward pass in which rounds were not found.
+        """Whether much of the work of each layer is outside of it: a backward pass without rounds, for example.
 
-        With fewer layers that would stay as it is, and hold what it uses for longer than in the whole program.
+        With fewer layers that work would stay as it is. It would keep its operands in memory for longer than in the
+        whole program.
         """
         layer_of = {
             op: one.layer(round_)
@@ -219,7 +220,7 @@ class _Linker:
         return median(alone[layer] / size for layer, size in sizes.items()) > _MOST_OUTSIDE
 
     def _source(self, value: Value) -> Value:
-        """What a value is a copy of, if ops outside all rounds made it, as of weights that a step converts first."""
+        """The original of a value that ops outside all rounds copied, such as converted weights; else the value."""
         op = value.defining_op
         while op is not None and op not in self.repeated and len(op.operands) == 1:
             value, op = op.operands[0], op.operands[0].defining_op
@@ -268,7 +269,7 @@ class _Span(NamedTuple):
 
 
 def _spans(votes: Sequence[Counter[_Layer]], count: int, shift: int) -> list[_Span]:
-    """The spans of rounds that most of their rounds speak for, in order; of two that overlap, the one with more votes.
+    """The spans for which most of their rounds vote, in order. Of two that overlap, the one with more votes stays.
 
     Args:
         votes: The votes of every round.

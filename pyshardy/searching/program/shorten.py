@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 def part_of(op: Op) -> Part | None:
-    """The part that an op of a short program is in, or that it serves if a pass made it; None if it is unknown."""
+    """The part of a short program that an op is in, or serves if a pass made the op; None if it is unknown."""
     found = part_in(op.location)
     return None if found is None else Part(*found)
 
@@ -106,7 +106,7 @@ class _Shortener:
             self.parts[op] = Part(len(found), BETWEEN, -1)
 
     def _choose_copies(self) -> None:
-        """Put what a step makes of the weights of one layer first, such as their copies in bf16, into that layer."""
+        """Put ops before all layers that prepare the weights of one layer, such as bf16 copies, into that layer."""
         numbers = {op: number for number, op in enumerate(self.ops)}
         for op in reversed(self.ops):
             if self.parts.get(op) is None or self.parts[op].offset != -1 or not _is_copy_of_argument(op, numbers):
