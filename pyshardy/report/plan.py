@@ -142,7 +142,7 @@ class PlanSummary:
         front: Other candidates; each is the fastest that needs at most its memory.
         reasons: For every rule, what the best other sharding costs, and which collectives the rule makes.
         candidates: The number of candidates that the search priced.
-        exact: The number of candidates that got a careful estimate.
+        exact: The number of candidates that got an exact estimate.
         seconds: How long the search took.
         seed: The seed of random choices.
         ended_by: "nothing better", "time", "candidates" or "interruption".
@@ -240,7 +240,7 @@ def _heading(found: PlanSummary) -> Text:
     if not found.compiled:
         text.append("\nnot confirmed: --compiler NAME asks the compiler that you will run", style="dim")
     text.append(
-        f"\n{found.candidates} candidates, {found.exact} of them estimated carefully, in {found.seconds:.1f} s; "
+        f"\n{found.candidates} candidates, {found.exact} of them estimated exactly, in {found.seconds:.1f} s; "
         f"ended by {found.ended_by}; seed {found.seed}; goal: {found.goal}",
         style="dim",
     )

@@ -38,7 +38,7 @@ _GIB = 2**30
 
 
 class AutoPartition(Pass):
-    """Shard the inputs of the main function so that the program is fast and fits into memory, by quick estimates.
+    """Shard the inputs of the main function so that the program is fast and fits into memory, by rough estimates.
 
     Inputs that have a sharding keep it; outputs that alias inputs get the sharding of the input. The shardings come
     from the built-in search, or from the partitioner registered with `pyshardy.register_partitioner`. Intermediate

@@ -18,8 +18,8 @@ _BORDERS = (GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL)
 class FlattenTuples(Pass):
     """Give custom calls that return a tuple, as in HLO, one result per element, unless the whole tuple is used.
 
-    The borders of a manual computation get the elements of a tuple as operands, too: XLA for TPUs makes a pair of each
-    complex number and of each number of 64 bits.
+    The borders of a manual computation get the elements of a tuple as operands, too. Such tuples come from XLA for
+    TPUs: there, complex numbers and numbers of 64 bits are pairs.
     """
 
     name = "pyshardy-flatten-tuples"

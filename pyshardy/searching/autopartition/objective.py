@@ -76,13 +76,13 @@ class Objective:
         more, as estimates err and it may not be there. So a plan may take a little longer if that leaves much memory
         free. Collectives count 1 % more than they take: hidden ones disturb the kernels that hide them.
 
-        >>> from pyshardy.searching.autopartition.pricing import Quick
+        >>> from pyshardy.costing.step_cost import StepCost
         >>> weight = Objective(limit=100.0).weight
-        >>> weight(Quick(1.0, 20.0)) < weight(Quick(0.995, 80.0))
+        >>> weight(StepCost(1.0, 20.0)) < weight(StepCost(0.995, 80.0))
         True
-        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 99.0))
+        >>> weight(StepCost(1.03, 40.0)) < weight(StepCost(1.0, 99.0))
         True
-        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 80.0))
+        >>> weight(StepCost(1.03, 40.0)) < weight(StepCost(1.0, 80.0))
         False
         """
         seconds = one.seconds + _HIDDEN * one.communication_seconds

@@ -1,21 +1,22 @@
-"""The quick estimate of a candidate: time and memory from propagated shardings, without partitioning the program.
+"""The rough estimate of a candidate: time and memory from propagated shardings, without partitioning the program.
 
-It follows `pyshardy.costing` where that is cheap. Collectives, their prices and the overlap on streams are the same.
-Fusion is decided on unsharded tensors. The search ranks candidates by quick estimates. The figures of a plan come from
-the careful estimate.
+It follows `pyshardy.costing` where that is cheap. Rooflines, prices of collectives and the overlap on streams are the
+same. Two things are rough, as there is no per-device program yet. Fusion is decided op by op, on unsharded tensors. And
+memory is that of values from their op to their last use, in program order: costing plans the memory of kernels, in the
+order of a compiler. The search ranks candidates by rough estimates. The figures of a plan come from exact ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
-from pyshardy.searching.autopartition.objective import Estimated
 from pyshardy.searching.autopartition.op_prices import (
     ALIASES,
     COMBINING,
@@ -32,33 +33,6 @@ from pyshardy.searching.autopartition.streams import Streams
 _ADD: Final = "stablehlo.add"
 _LOOP: Final = "stablehlo.while"
 _RESHAPED: Final = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
-
-
-class Quick(NamedTuple):
-    """The estimate of a candidate.
-
-    Attributes:
-        seconds: The seconds of one step, with overlap.
-        bytes: The peak memory of a device.
-        serial_seconds: The seconds of one step without overlap.
-        communication_seconds: The seconds of its collectives.
-    """
-
-    seconds: float
-    bytes: float
-    serial_seconds: float = 0.0
-    communication_seconds: float = 0.0
-
-    @classmethod
-    def of(cls, found: Estimated) -> Quick:
-        """The figures of a more careful estimate."""
-        return cls(found.seconds, found.bytes, communication_seconds=found.communication_seconds)
-
-    def scaled(self, time: float, memory: float) -> Quick:
-        """The estimate with times and memory multiplied by factors."""
-        return Quick(
-            self.seconds * time, self.bytes * memory, self.serial_seconds * time, self.communication_seconds * time
-        )
 
 
 class Pricer:
@@ -98,8 +72,8 @@ class Pricer:
             given[value] = sharding
         return propagate_program(replace(self.program, shardings=tuple(given)), PropagateOptions()).shardings
 
-    def price(self, shardings: dict[int, TensorSharding], base_bytes: float) -> Quick:
-        """The quick estimate for inputs and outputs with these shardings.
+    def price(self, shardings: dict[int, TensorSharding], base_bytes: float) -> StepCost:
+        """The rough estimate for inputs and outputs with these shardings.
 
         Args:
             shardings: The shardings of inputs and outputs, by the number of the value.
@@ -110,7 +84,7 @@ class Pricer:
         """
         return self._price_all(self.propagate(shardings), base_bytes)
 
-    def _price_all(self, shardings: Shardings, base_bytes: float) -> Quick:
+    def _price_all(self, shardings: Shardings, base_bytes: float) -> StepCost:
         streams = Streams(self.topology.hardware.overlaps_products)
         prices = self._prices
         extras = []
@@ -131,7 +105,7 @@ class Pricer:
                 if sent.seconds:
                     streams.send(streams.makers.get(returned, ()), sent, 1)
         peak = self._peak(shardings, base_bytes, extras)
-        return Quick(streams.end(), peak, streams.serial, streams.communication)
+        return StepCost(streams.end(), peak, streams.communication)
 
     def _peak(self, shardings: Shardings, base_bytes: float, extras: list[float]) -> float:
         """The peak memory of a device that runs the ops in program order, in bytes."""

@@ -15,9 +15,9 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import PartitionSpec, axis_text
 from pyshardy.core.text import named_type
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import UsageError
 from pyshardy.searching.autopartition.explore import Explorer, Limits, Watch
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import InputFact, Problem
 from pyshardy.searching.autopartition.space import Assignment, Space, are_equal_shards
 from pyshardy.searching.autopartition.values import DOING, Values
@@ -72,8 +72,8 @@ class SearchTask:
         """The intermediate values that can be constrained, with names, places and shapes."""
         return self.between.facts
 
-    def cost(self, annotations: Annotations) -> Quick | None:
-        """The quick estimate for annotations; None if they cannot be propagated, or the search is over.
+    def cost(self, annotations: Annotations) -> StepCost | None:
+        """The rough estimate for annotations; None if they cannot be propagated, or the search is over.
 
         Raises:
             UsageError: An input or a value does not exist, or axes do not fit it.

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Final
 
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.searching.autopartition.constraints import Constrained
-from pyshardy.searching.autopartition.pricing import Pricer, Quick
+from pyshardy.searching.autopartition.pricing import Pricer
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.source.values import ValueFact
@@ -36,7 +37,7 @@ class Values:
         none_because: str = _WITHOUT_LINES,
     ) -> None:
         self._find, self._problem, self.none_because = find, problem, none_because
-        self.found: dict[tuple[Assignment, object], Quick | None] = {}
+        self.found: dict[tuple[Assignment, object], StepCost | None] = {}
         self._pricers: dict[object, Pricer] = {}
 
     @cached_property
@@ -73,8 +74,8 @@ class Values:
             hint="task.inputs and task.values list all names" if keys else self.none_because,
         )
 
-    def price(self, space: Space, assignment: Assignment, constrained: Constrained) -> Quick | None:
-        """The quick estimate of an assignment with constraints; None if they cannot be propagated.
+    def price(self, space: Space, assignment: Assignment, constrained: Constrained) -> StepCost | None:
+        """The rough estimate of an assignment with constraints; None if they cannot be propagated.
 
         Args:
             space: The decisions on inputs.
@@ -86,7 +87,7 @@ class Values:
             self.found[assignment, key] = self._price(space, assignment, constrained, key)
         return self.found[assignment, key]
 
-    def _price(self, space: Space, assignment: Assignment, constrained: Constrained, key: object) -> Quick | None:
+    def _price(self, space: Space, assignment: Assignment, constrained: Constrained, key: object) -> StepCost | None:
         try:
             if key not in self._pricers:
                 while len(self._pricers) >= _MOST_PRICERS:

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.costing.brief import Brief, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.further_layers import MIDDLE, OUTSIDE, Layer
 from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import CostOp, CostProgram
+from pyshardy.costing.step_cost import StepCost, step_cost
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.attributes import NO_ATTRS
@@ -56,7 +56,8 @@ class LayeredCandidates:
         short_one: The short program, which changes; by default, it is made.
 
     Attributes:
-        is_exact: Whether no layer is left out, so prices equal those of the full estimate.
+        is_whole: Whether no layer is left out. Prices of a short program equal those of `pyshardy.cost` as well, if all
+            layers of the whole program are partitioned alike.
 
     Raises:
         UsageError: The program has no mesh, several meshes, or sharding groups, whose members share annotations before
@@ -98,7 +99,7 @@ class LayeredCandidates:
             short, families = short_one or short_program(module.root)
             if not is_open:
                 _share_nothing(short.root, mesh)
-        self.is_exact = not families
+        self.is_whole = not families
         self._short, self._runs = short.root, layer_runs(families)
         self._places = {
             kind: {place: at for at, place in enumerate(places)}
@@ -109,18 +110,18 @@ class LayeredCandidates:
         self._ending = partition_ending(self._imported.applied, PartitionOptions())
         self._kinds = SharedKinds()
 
-    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Brief:
+    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> StepCost:
         """Time and memory with these shardings of arguments and results.
 
         Raises:
             ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
         with pause_gc():
-            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
+            return step_cost(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
 
     def price_with_collectives(
         self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
-    ) -> tuple[Brief, CollectiveCounts]:
+    ) -> tuple[StepCost, CollectiveCounts]:
         """Time and memory with these shardings, and the collectives by kind and axes, such as "data+model".
 
         Raises:
@@ -128,9 +129,7 @@ class LayeredCandidates:
         """
         with pause_gc():
             program = self._program(inputs, outputs)
-            return brief_estimate(program, self.topology, self.model, layer_of=self._layer_of), self._collectives(
-                program
-            )
+            return step_cost(program, self.topology, self.model, layer_of=self._layer_of), self._collectives(program)
 
     def _collectives(self, program: CostProgram) -> CollectiveCounts:
         found: dict[tuple[str, str], tuple[int, int]] = {}
@@ -179,7 +178,7 @@ class LayeredCandidates:
         return 1 if layer is None else layer.times
 
     def _layer_of(self, op: CostOp) -> Layer | None:
-        if self.is_exact:
+        if self.is_whole:
             return OUTSIDE
         part = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
         if part is None:

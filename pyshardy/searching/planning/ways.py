@@ -95,8 +95,8 @@ def _ordered(ways: list[TriedWay], rows: Mapping[str, PlanRow], objective: Objec
 
 def _looked_at(way: TriedWay, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
     """The estimate of the best tactic; None if none propagates."""
-    quick = Search(way.load(), options, keep, say).look()
-    if quick is None:
+    cost = Search(way.load(), options, keep, say).look()
+    if cost is None:
         return None
-    say(f"{way.name}: about {format_duration(quick.seconds)}")
-    return row_of(way.name, quick, options.limit)
+    say(f"{way.name}: about {format_duration(cost.seconds)}")
+    return row_of(way.name, cost, options.limit)

@@ -1,4 +1,4 @@
-"""The quick estimate: what it sends, and that it ranks tactics as the careful one does."""
+"""The rough estimate: what it sends, and that it ranks tactics as the exact one does."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_sums_of_results_that_nobody_shards_are_sent() -> None:
     pricer = Pricer(space.problem)
     contracted, rows = (((), ("x",)), (("x",), ())), ((("x",), ()), ((), ()))
     for assignment, is_sent in ((contracted, True), (rows, False)):
-        quick = pricer.price(space.shardings(assignment), 0.0)
-        assert (quick.communication_seconds > 0) == is_sent
+        rough = pricer.price(space.shardings(assignment), 0.0)
+        assert (rough.communication_seconds > 0) == is_sent
 
 
 CONVOLUTION = """
@@ -62,7 +62,7 @@ func.func @main(%a: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
 
 @pytest.mark.parametrize("text", [PRODUCT, CONVOLUTION, SORT], ids=["product", "convolution", "sort"])
 @pytest.mark.parametrize("axes", [(), ("x",)], ids=["whole", "split"])
-def test_one_op_costs_what_the_careful_estimate_says(text: str, axes: tuple[str, ...]) -> None:
+def test_one_op_costs_what_the_exact_estimate_says(text: str, axes: tuple[str, ...]) -> None:
     space = space_from(text)
     values = {fact.value: len(fact.shape) for fact in (space.problem.inputs[0], space.problem.outputs[0])}
     sharding = {value: TensorSharding("mesh", [axes, *[()] * (rank - 1)]) for value, rank in values.items()}
@@ -107,13 +107,13 @@ def test_sums_that_a_loop_only_adds_up_are_made_once(read: bool, rounds: int) ->
         ("transformer", "4x64", "h100", "measured", 0.9),
     ],
 )
-def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
+def test_tactics_are_ranked_as_the_exact_estimate_ranks_them(
     program: str, mesh: str, chip: str, model: str, least: float
 ) -> None:
     module = load(program, MESHES[mesh])
     topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
     space = Space(problem_of(module, topology, CollectiveModel(model), Objective(1e12)))
-    quick, careful = (
+    rough, exact = (
         Pricer(space.problem, space.tied),
         LayeredCandidates(module, "mesh", topology, CollectiveModel(model)),
     )
@@ -124,8 +124,8 @@ def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
             sharding = space.sharding(number, dims)
             inputs.update(dict.fromkeys(group.members, sharding))
             outputs.update(dict.fromkeys(group.outputs, sharding))
-        own = quick.price(space.shardings(assignment), space.base_bytes(assignment))
-        pairs.append((own.seconds, careful.price(inputs, outputs).seconds))
+        own = rough.price(space.shardings(assignment), space.base_bytes(assignment))
+        pairs.append((own.seconds, exact.price(inputs, outputs).seconds))
     from scipy.stats import spearmanr  # which takes a second to import
 
     assert len(pairs) > 10
