@@ -14,7 +14,7 @@ from math import prod
 
 from pyshardy.costing.flat import BITCAST
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.orders import Order, in_memory, is_last
+from pyshardy.costing.orders import DimOrder, in_memory, is_last
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.work import TRANSCENDENTAL
 from pyshardy.rules.properties import ELEMENTWISE
@@ -30,7 +30,7 @@ _TRANSPOSE = "stablehlo.transpose"
 _Shape = tuple[int, ...]
 
 
-def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, Order]) -> Kernels:
+def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, DimOrder]) -> Kernels:
     """A block with kernels merged, and the blocks inside too.
 
     Args:
@@ -97,7 +97,7 @@ class _Merger:
         kernels: Sequence[Kernel],
         results: Iterable[int],
         tensors: Sequence[CostTensor],
-        orders: Mapping[int, Order],
+        orders: Mapping[int, DimOrder],
     ) -> None:
         self.results = frozenset(results)
         self.shapes = [in_memory(tensor, orders.get(value)) for value, tensor in enumerate(tensors)]
@@ -253,7 +253,7 @@ class _Merger:
         return Kernel(own, tuple(reads), tuple(writes), in_place, (), waits)
 
 
-def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order]) -> _Space | None:
+def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, DimOrder]) -> _Space | None:
     """The elements that a kernel runs over; None if it cannot be merged."""
     root = kernel.root
     if kernel.inner or len(root.results) != 1 or root.traffic is not None:
@@ -282,7 +282,7 @@ def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order]
     return _Space(shape, rows, columns, *_accesses(kernel, shapes, orders, shape, "same")) if shape else None
 
 
-def _renames(op: CostOp, orders: Mapping[int, Order]) -> bool:
+def _renames(op: CostOp, orders: Mapping[int, DimOrder]) -> bool:
     """Whether an op is a transpose that leaves an array as it is in memory."""
     return op.kind.name == _TRANSPOSE and op.operands[0] in orders and op.results[0] in orders
 
@@ -304,7 +304,7 @@ def _reduced(kind: CostKind) -> tuple[int, ...]:
 
 
 def _accesses(
-    kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order], shape: _Shape, start: str
+    kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, DimOrder], shape: _Shape, start: str
 ) -> tuple[frozenset[int], frozenset[int]]:
     """The values that a kernel reads at the element that it computes, and those that it reads once for a row.
 

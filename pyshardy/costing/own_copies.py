@@ -9,7 +9,7 @@ operand that lies in memory as one matrix per batch is read as it is.
 from __future__ import annotations
 
 from pyshardy.costing.kernels import Kernel, Kernels, has_product
-from pyshardy.costing.orders import Order, is_matrix
+from pyshardy.costing.orders import DimOrder, is_matrix
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import DotNumbers
 
@@ -19,7 +19,7 @@ _FREE_RANK = 2
 """A matrix is read in either order."""
 
 
-def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int, Order]) -> Kernels:
+def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int, DimOrder]) -> Kernels:
     """A block in which products that sum over other dimensions of a value read copies, and the blocks inside too.
 
     Args:

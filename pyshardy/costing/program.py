@@ -68,7 +68,7 @@ class CostKind:
 
 PAIRS = "source_target_pairs"
 """The fact of a permutation: who sends to whom."""
-PRODUCTS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
+MATRIX_UNIT_OPS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
 """Ops whose operands the matrix unit reads, in a precision that they may ask for."""
 IS_PRECISE = "is_precise"
 """The fact of a product: it asks for more than the default precision."""

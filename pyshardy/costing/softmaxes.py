@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyshardy.costing.flat import BITCAST, CONSTANTS, FlatBlock
+from pyshardy.costing.flat import BITCAST, FlatBlock
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
 
 _DOT, _CONVERT, _REDUCE = "stablehlo.dot_general", "stablehlo.convert", "stablehlo.reduce"
 _EXPONENTIAL, _SUBTRACT, _BROADCAST = "stablehlo.exponential", "stablehlo.subtract", "stablehlo.broadcast_in_dim"
 _MAXIMUM: Final = "stablehlo.maximum"
 _SHAPING: Final = frozenset((BITCAST, *op_names("stablehlo.", "reshape transpose")))
-_REPEATING: Final = CONSTANTS | {_BROADCAST}
+_REPEATING: Final = PROGRAM_CONSTANTS | {_BROADCAST}
 _SHORT: Final = frozenset(("bf16", "f16"))
 
 

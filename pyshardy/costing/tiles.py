@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.program import PRODUCTS, CostKind, CostOp, CostTensor
+from pyshardy.costing.program import MATRIX_UNIT_OPS, CostKind, CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
 _LANES, _SUBLANES = 128, 8
@@ -74,7 +74,7 @@ def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
 
 
 def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:
-    if kind.name not in PRODUCTS:
+    if kind.name not in MATRIX_UNIT_OPS:
         return ()
     numbers = kind.fact("dot_dimension_numbers")
     if isinstance(numbers, DotNumbers):

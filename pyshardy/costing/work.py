@@ -24,7 +24,7 @@ from pyshardy.costing.program import (
 )
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import CUSTOM_CALL, ELEMENTWISE
 
 
 class Work(NamedTuple):
@@ -341,7 +341,6 @@ def _attention(kind: CostKind, name: str, heads_first: bool) -> Work:
     return Work(2.0 * products * share * prod(query) * read, is_matrix=True)
 
 
-CUSTOM_CALL = "stablehlo.custom_call"
 _LARGEST = frozenset(("ApproxTopK", "PartialReduce", "TopK", "mhlo.topk"))
 """The targets of calls that find the largest elements."""
 _FLOATS = ("f", "bf")

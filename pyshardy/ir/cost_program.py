@@ -12,8 +12,8 @@ from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
     IS_PRECISE,
+    MATRIX_UNIT_OPS,
     PAIRS,
-    PRODUCTS,
     RAGGED_NUMBERS,
     CostBlock,
     CostInput,
@@ -25,7 +25,7 @@ from pyshardy.costing.program import (
     OpTraffic,
     RaggedNumbers,
     SourceLine,
-)  # fmt: skip
+)
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.constants import splat_number
 from pyshardy.ir.dialects import stablehlo
@@ -40,7 +40,6 @@ from pyshardy.ir.functions import (
     result_attrs,
     return_op,
 )
-from pyshardy.ir.hlo_attributes import CUSTOM_CALL
 from pyshardy.ir.kernel_facts import kernel_facts
 from pyshardy.ir.locations import argument_name, scope_of, source_frames
 from pyshardy.ir.nodes import Block, Op, Value, ValueType
@@ -50,7 +49,7 @@ from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import CUSTOM_CALL, ELEMENTWISE
 from pyshardy.source.places import user_place
 
 _Known = tuple[tuple[int, int], ...]
@@ -346,7 +345,7 @@ class CostReader:
             found += kernel_facts(node)
         elif node.name == "stablehlo.collective_permute":
             found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
-        elif node.name in PRODUCTS and _is_precise(node):
+        elif node.name in MATRIX_UNIT_OPS and _is_precise(node):
             found.append((IS_PRECISE, True))
         return tuple(found)
 

@@ -20,7 +20,7 @@ import jax
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.jax_private import coordination_client
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _DOING = "running a program in several processes"
 _BEAT_SECONDS = 1.0
@@ -144,7 +144,7 @@ def processes_of(devices: Iterable[Any]) -> tuple[int, ...]:
     return tuple(sorted({device.process_index for device in devices}))
 
 
-def run_together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
+def run_together(processes: tuple[int, ...], action: Callable[[], _T]) -> _T:
     """Run an action that all processes run together; return its result.
 
     Args:
@@ -157,7 +157,7 @@ def run_together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
     watching = watch_peers() if len(processes) > 1 else None
     if watching is None:
         return action()
-    found: list[T] = []
+    found: list[_T] = []
     errors: list[BaseException] = []
     done = threading.Event()
     x64 = jax.config.read("jax_enable_x64")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyshardy.ir.hlo_attributes import CUSTOM_CALL, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, target_of, tuple_types
+from pyshardy.ir.hlo_attributes import GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, target_of, tuple_types
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.passes.base import Pass
+from pyshardy.rules.properties import CUSTOM_CALL
 from pyshardy.transforms.context import PassContext
 
 _ELEMENT = "stablehlo.get_tuple_element"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from pyshardy.core.axes import Dims
 from pyshardy.costing.step_cost import StepCost
-from pyshardy.searching.autopartition.objective import LEAST_GAIN
+from pyshardy.searching.autopartition.objective import LEAST_CONSTRAINT_GAIN
 
 _NO_LOSS: Final = 0.001
 """A constraint is removed again if the step takes at most this share longer without it."""
@@ -90,7 +90,7 @@ class ConstraintSearch:
                 continue
             changed = {**self.best, **decision}
             found = None if changed == self.best else self.evaluate(changed)
-            if found is not None and self._is_better(found, LEAST_GAIN):
+            if found is not None and self._is_better(found, LEAST_CONSTRAINT_GAIN):
                 self.best, self.cost, last = changed, found, self.tries + _NEXT_GAIN
         self.prune()
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError
 from pyshardy.searching.autopartition.moves import all_moves, put, take
-from pyshardy.searching.autopartition.pricing import Pricer
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.autopartition.symmetry import Symmetry
 from pyshardy.searching.autopartition.tactics import tactics
@@ -96,7 +96,7 @@ class _RoughPrice:
     """Rough estimates of assignments."""
 
     def __init__(self, space: Space) -> None:
-        self.space, self.pricer = space, Pricer(space.problem, space.tied)
+        self.space, self.pricer = space, RoughPricer(space.problem, space.tied)
 
     def __call__(self, assignment: Assignment) -> StepCost | None:
         try:

@@ -17,7 +17,7 @@ from pyshardy.searching.autopartition.moves import batch_classes, weights
 from pyshardy.searching.autopartition.roles import handed_class, split_classes, width_class
 from pyshardy.searching.autopartition.space import Assignment, Space
 
-Axes = Mapping[int, tuple[str, ...]]
+ClassAxes = Mapping[int, tuple[str, ...]]
 """The axes of classes, by their numbers."""
 _HALF: Final = 0.5
 
@@ -106,7 +106,11 @@ class _Way:
     """
 
     def __init__(
-        self, space: Space, order: Sequence[Axes], free: tuple[str, ...] = (), batches: frozenset[int] = frozenset()
+        self,
+        space: Space,
+        order: Sequence[ClassAxes],
+        free: tuple[str, ...] = (),
+        batches: frozenset[int] = frozenset(),
     ) -> None:
         self.space, self.order, self.free, self.batches = space, order, free, batches
         self._weights = set(weights(space))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-LEAST_GAIN: Final = 0.005
+LEAST_CONSTRAINT_GAIN: Final = 0.005
 """The share by which constraints must make a plan better; fewer lines are easier to read than slightly better ones."""
 _WORTH: Final = 0.01
 """The share of the time that the memory of a whole device is worth: it decides between plans of about equal time."""
@@ -120,7 +120,7 @@ class Objective:
 
     def gains(self, plan: EstimatedPlan, plain: EstimatedPlan) -> bool:
         """Whether a plan with constraints is worth them, beside one without or with others."""
-        return self.is_better(plan, plain, LEAST_GAIN)
+        return self.is_better(plan, plain, LEAST_CONSTRAINT_GAIN)
 
 
 def _rounded(number: float) -> float:

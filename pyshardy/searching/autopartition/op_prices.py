@@ -17,10 +17,10 @@ from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.errors import ShardyError
 from pyshardy.propagation.program import OpKind
 from pyshardy.reshard.collective_plan import plan_collectives
-from pyshardy.reshard.plan import OpInput, plan_op
+from pyshardy.reshard.plan import OpInput, Shardings, plan_op
+from pyshardy.rules.properties import EDGES
 from pyshardy.searching.autopartition.problem import Problem
 
-EDGES: Final = frozenset(("sdy.data_flow_edge", "sdy.func_data_flow_edge"))
 _FREE: Final = frozenset(
     ("stablehlo.reshape", "stablehlo.constant", "sdy.constant", "sdy.sharding_constraint", "stablehlo.while",
      "stablehlo.optimization_barrier", "sdy.propagation_barrier", "func.return", "stablehlo.return")
@@ -33,9 +33,6 @@ COMBINING: Final = frozenset(
 UNIFORM: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
 _FREE_OF_RESHARDS: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
 _COMPUTED_AGAIN: Final = frozenset(("stablehlo.broadcast_in_dim",))
-
-
-Shardings = tuple[TensorSharding | None, ...]
 
 
 class Sent(NamedTuple):

@@ -17,25 +17,25 @@ from pyshardy.costing.fusion import can_fuse, is_expensive
 from pyshardy.costing.step_cost import StepCost
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
+from pyshardy.reshard.plan import Shardings
+from pyshardy.rules.properties import EDGES
 from pyshardy.searching.autopartition.op_prices import (
     ALIASES,
     COMBINING,
-    EDGES,
     UNIFORM,
     OpPrice,
     OpPricer,
-    Shardings,
     StaticOp,
 )
 from pyshardy.searching.autopartition.problem import Problem
-from pyshardy.searching.autopartition.streams import Streams
+from pyshardy.searching.autopartition.streams import CandidateTasks
 
 _ADD: Final = "stablehlo.add"
 _LOOP: Final = "stablehlo.while"
 _RESHAPED: Final = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 
 
-class Pricer:
+class RoughPricer:
     """Prices candidates of one problem.
 
     Args:
@@ -85,7 +85,7 @@ class Pricer:
         return self._price_all(self.propagate(shardings), base_bytes)
 
     def _price_all(self, shardings: Shardings, base_bytes: float) -> StepCost:
-        streams = Streams(self.topology.hardware.overlaps_products)
+        streams = CandidateTasks(self.topology.hardware.overlaps_products)
         prices = self._prices
         extras = []
         for static in self._statics:

@@ -15,7 +15,7 @@ Tasks = tuple[int, ...]
 _MATRIX: Final = PRODUCTS | {"stablehlo.convolution"}
 
 
-class Streams:
+class CandidateTasks:
     """The tasks of one candidate, in program order.
 
     Args:

@@ -10,18 +10,18 @@ from typing import Final
 from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.searching.autopartition.constraints import Constrained
-from pyshardy.searching.autopartition.pricing import Pricer
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.source.values import ValueFact
 
-DOING: Final = "reading the annotations of a partitioner"
+READING: Final = "reading the annotations of a partitioner"
 _MOST_PRICERS: Final = 8
 _MOST_NAMES: Final = 4
 _WITHOUT_LINES: Final = "intermediate values are named by lines of Python: load a function, or MLIR with its locations"
 
 
-class Values:
+class ConstrainableValues:
     """The intermediate values of one problem.
 
     Args:
@@ -38,7 +38,7 @@ class Values:
     ) -> None:
         self._find, self._problem, self.none_because = find, problem, none_because
         self.found: dict[tuple[Assignment, object], StepCost | None] = {}
-        self._pricers: dict[object, Pricer] = {}
+        self._pricers: dict[object, RoughPricer] = {}
 
     @cached_property
     def facts(self) -> tuple[ValueFact, ...]:
@@ -60,7 +60,7 @@ class Values:
             return found[0]
         if found:
             raise UsageError(
-                DOING,
+                READING,
                 got=f"{name!r}, which {len(found)} values are called",
                 needed=f"one of {', '.join(repr(self.facts[number].key) for number in found[:_MOST_NAMES])}",
             )
@@ -68,7 +68,7 @@ class Values:
         near = get_close_matches(str(name), [*inputs, *keys], n=_MOST_NAMES, cutoff=0.5)
         rest = [one for one in (*inputs[:_MOST_NAMES], *keys[:_MOST_NAMES]) if one not in near]
         raise UsageError(
-            DOING,
+            READING,
             got=f"{name!r}, which names no input" + (" and no intermediate value" if keys else ""),
             needed=f"one of {', '.join([*near, *rest][: 2 * _MOST_NAMES])}",
             hint="task.inputs and task.values list all names" if keys else self.none_because,
@@ -92,7 +92,7 @@ class Values:
             if key not in self._pricers:
                 while len(self._pricers) >= _MOST_PRICERS:
                     del self._pricers[next(iter(self._pricers))]
-                self._pricers[key] = Pricer(self._problem(constrained), space.tied)
+                self._pricers[key] = RoughPricer(self._problem(constrained), space.tied)
             pricer = self._pricers[key]
             return pricer.price(space.shardings(assignment, pricer.problem), space.base_bytes(assignment))
         except ShardyError:

@@ -21,10 +21,10 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch
 from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, RoughEstimates
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
-from pyshardy.searching.autopartition.objective import LEAST_GAIN
+from pyshardy.searching.autopartition.objective import LEAST_CONSTRAINT_GAIN
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.autopartition.values import ConstrainableValues
 from pyshardy.searching.planning.candidates import LayeredCandidates, ShardingsByPosition
 
 _MOST_VALUES = 24
@@ -130,7 +130,7 @@ class Constraining:
     mesh: str
     values: Sequence[NamedValue]
     space: Space
-    between: Values
+    between: ConstrainableValues
     plain: PriceFunction
     layered: Callable[[Constrained], LayeredCandidates | None]
     borders: Callable[[Assignment], tuple[ShardingsByPosition, ShardingsByPosition]]
@@ -247,7 +247,7 @@ class Constraining:
             if best.answer.assignment == before.answer.assignment:
                 break
             best = self._constrained(best)
-            if self._score(best.cost)[0] > self._score(before.cost)[0] * (1 - LEAST_GAIN):
+            if self._score(best.cost)[0] > self._score(before.cost)[0] * (1 - LEAST_CONSTRAINT_GAIN):
                 break
         return best
 

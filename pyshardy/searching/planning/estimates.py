@@ -113,6 +113,6 @@ def row_of(name: str, cost: StepCost, limit: float, is_exact: bool = False) -> P
     return PlanRow(name, cost.seconds, cost.bytes, cost.bytes <= limit, is_exact, communication_seconds=sending)
 
 
-def cost_of(row: PlanRow) -> StepCost:
+def step_cost_of(row: PlanRow) -> StepCost:
     """The figures of a row, as those of candidates."""
     return StepCost(row.seconds, row.bytes, row.communication_seconds)

@@ -23,7 +23,7 @@ from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.autopartition.tactics import without_storing
 from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_EXPERTS, MOST_RIVALS, Rival, confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining
-from pyshardy.searching.planning.estimates import cost_of
+from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_assignment
 from pyshardy.searching.planning.nearest import expert_answers
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
@@ -162,7 +162,7 @@ class Search(SearchState):
             return
         self.named.append(row)
         if self.objective.is_better(row, best):
-            found = ConstrainedAssignment(own, cost_of(row))
+            found = ConstrainedAssignment(own, step_cost_of(row))
             self.constrained, self.constraints = (row, found), constraining.plan_constraints(found)
 
     def _search_constraints(
@@ -230,7 +230,7 @@ class Search(SearchState):
             assert self.constraining is not None
             module = self.constraining.module_of(answer)
             row = self.options.row(name, module)
-            found = None if row is None else ConstrainedAssignment(answer, cost_of(row))
+            found = None if row is None else ConstrainedAssignment(answer, step_cost_of(row))
         return None if row is None else Rival(replace(row, name=name), module, answer.assignment, found)
 
 

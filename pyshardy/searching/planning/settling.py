@@ -8,7 +8,7 @@ from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.moves import without_axes_of_small
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
-from pyshardy.searching.planning.estimates import cost_of
+from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_row
 from pyshardy.searching.planning.reasons import better_sharding
 from pyshardy.searching.planning.state import SearchState
@@ -140,7 +140,7 @@ def _keep_small_whole(state: SearchState) -> None:
         return
     row = state.options.row("", constraining.module_of(answer))
     if row is not None and not state.objective.is_better(before, row, _SIMPLER):
-        found = ConstrainedAssignment(answer, cost_of(row))
+        found = ConstrainedAssignment(answer, step_cost_of(row))
         state.constrained, state.constraints = (row, found), constraining.plan_constraints(found)
 
 

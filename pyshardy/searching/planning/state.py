@@ -33,11 +33,11 @@ from pyshardy.searching.autopartition.registry import (
     task_of,
 )
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.autopartition.values import ConstrainableValues
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan
-from pyshardy.searching.planning.estimates import Estimates, cost_of
+from pyshardy.searching.planning.estimates import Estimates, step_cost_of
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
 from pyshardy.searching.program.layers import top_ops
@@ -122,7 +122,7 @@ class SearchState:
         end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self.reserved(self.seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
-        between = Values(self._problem, self._facts) if options.constraints else Values(
+        between = ConstrainableValues(self._problem, self._facts) if options.constraints else ConstrainableValues(
             self._problem, none_because="constraints=False leaves intermediate values alone; leave it out"
         )  # fmt: skip
         self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self.watch, between)
@@ -217,7 +217,7 @@ class SearchState:
         """The estimate of an assignment that `pyshardy.cost` would give, or nearly so where layers repeat."""
         if self.prices is None:
             row = self.whole(assignment)
-            return None if row is None else cost_of(row)
+            return None if row is None else step_cost_of(row)
         try:
             found = self.prices.price(*self.borders(assignment))
         except ShardyError:

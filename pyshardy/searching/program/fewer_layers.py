@@ -10,7 +10,7 @@ from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.trip_counts import LOOP
-from pyshardy.searching.program.layers import Family, find_families
+from pyshardy.searching.program.layers import LayerFamily, find_families
 from pyshardy.searching.program.shorten import shorten
 
 _FEWEST, _BASE, _MORE = 2, 5, 7
@@ -75,7 +75,7 @@ class FewerLayers:
             return self.module.with_root(shorten(self.module.root, self._families, middle).root)
 
 
-def layer_groups(families: Sequence[Family]) -> tuple[LayerGroup, ...]:
+def layer_groups(families: Sequence[LayerFamily]) -> tuple[LayerGroup, ...]:
     """The groups of families with enough layers; families whose sizes differ by one are of one group."""
     found: list[LayerGroup] = []
     for number in sorted(range(len(families)), key=lambda number: (-families[number].size, number)):

@@ -37,7 +37,7 @@ class PlacedStretch(NamedTuple):
         return self.base + self.sign * round_
 
 
-class Family(NamedTuple):
+class LayerFamily(NamedTuple):
     """Layers of one kind.
 
     Attributes:
@@ -62,7 +62,7 @@ def top_ops(root: Op) -> list[Op]:
     return [op for op in block if op is not block.last]
 
 
-def find_families(root: Op) -> tuple[Family, ...]:
+def find_families(root: Op) -> tuple[LayerFamily, ...]:
     """The families of repeated layers of a program, with at least four layers each."""
     ops = top_ops(root)
     stretches = find_stretches(_signatures(ops))
@@ -104,7 +104,7 @@ class _Linker:
         self.layer_of: dict[Value, _Layer] = {}
         """The layer of an argument that one layer alone uses."""
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[LayerFamily]:
         for stretch in self.stretches:
             for placed, family in self._pieces(stretch) or [(PlacedStretch(stretch, 0, 1), len(self.placed))]:
                 self._place(placed, family)
@@ -113,7 +113,7 @@ class _Linker:
             members = tuple(self.placed[number] for number in whole if self.family_of[number] == family)
             ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in members]
             if not self._is_half(members):
-                yield Family(members, max(end[0] for end in ends), min(end[1] for end in ends))
+                yield LayerFamily(members, max(end[0] for end in ends), min(end[1] for end in ends))
 
     def _place(self, placed: PlacedStretch, family: int) -> None:
         number = len(self.placed)

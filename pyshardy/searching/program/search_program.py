@@ -34,7 +34,7 @@ from pyshardy.results.cost import view_for
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
-from pyshardy.searching.program.layers import Family, find_families
+from pyshardy.searching.program.layers import LayerFamily, find_families
 from pyshardy.searching.program.shorten import BETWEEN, Part, Short, layer_runs, part_of, shorten
 
 DOING = "searching for shardings"
@@ -42,7 +42,7 @@ _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
 }  # fmt: skip
 
-ShortProgram = tuple[Short, tuple[Family, ...]]
+ShortProgram = tuple[Short, tuple[LayerFamily, ...]]
 """A program with three layers of every family, and the families."""
 
 
@@ -69,7 +69,7 @@ def short_program(root: Op) -> ShortProgram:
 def build_problem(
     root: Op,
     short: Short,
-    families: Sequence[Family],
+    families: Sequence[LayerFamily],
     specs: OpSpecReader,
     topology: Topology,
     collectives: CollectiveModel,

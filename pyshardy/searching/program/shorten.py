@@ -16,7 +16,7 @@ from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import Stretch
-from pyshardy.searching.program.layers import Family, PlacedStretch, top_ops
+from pyshardy.searching.program.layers import LayerFamily, PlacedStretch, top_ops
 
 BETWEEN: Final = 3
 """A kind of part of a stretch beside its three layers: ops between layers belong to the stretch after them."""
@@ -57,7 +57,7 @@ class Short(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> Short:
+def shorten(root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> Short:
     """A program with two layers of most families, and more of some. The context must be entered.
 
     If there are any families, the locations of ops say their parts.
@@ -71,7 +71,7 @@ def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> 
 
 
 class _Shortener:
-    def __init__(self, root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> None:
+    def __init__(self, root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> None:
         self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
@@ -81,7 +81,7 @@ class _Shortener:
         self._choose(families, middle)
         self._choose_copies()
 
-    def _choose(self, families: Sequence[Family], middle: Mapping[int, int]) -> None:
+    def _choose(self, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
         ops = self.ops
         found = _in_order(families)
@@ -192,16 +192,16 @@ class LayerRun(NamedTuple):
     size: int
 
 
-def layer_runs(families: Sequence[Family]) -> list[LayerRun]:
+def layer_runs(families: Sequence[LayerFamily]) -> list[LayerRun]:
     """The stretches, by their numbers."""
     return [LayerRun(families.index(one), placed.sign, one.size) for _, placed, one in _in_order(families)]
 
 
-def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, Family]]:
+def _in_order(families: Sequence[LayerFamily]) -> list[tuple[Stretch, PlacedStretch, LayerFamily]]:
     return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
-def _kind(layer: int, family: Family, middle: int) -> int | None:
+def _kind(layer: int, family: LayerFamily, middle: int) -> int | None:
     """The kind of a layer; None if it is left out."""
     if not family.first <= layer <= family.last:
         return BETWEEN

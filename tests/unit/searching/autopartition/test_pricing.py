@@ -14,7 +14,7 @@ from pyshardy.costing.collectives import CollectiveModel, collective_seconds
 from pyshardy.costing.program import OpTraffic
 from pyshardy.costing.topology import make_topology
 from pyshardy.searching.autopartition.objective import Objective
-from pyshardy.searching.autopartition.pricing import Pricer
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import tactics
 from pyshardy.searching.planning.candidates import LayeredCandidates
@@ -33,7 +33,7 @@ func.func @main(%a: tensor<4096x4096xf32>, %b: tensor<4096x4096xf32>) -> tensor<
 
 def test_sums_of_results_that_nobody_shards_are_sent() -> None:
     space = space_from(PRODUCT)
-    pricer = Pricer(space.problem)
+    pricer = RoughPricer(space.problem)
     contracted, rows = (((), ("x",)), (("x",), ())), ((("x",), ()), ((), ()))
     for assignment, is_sent in ((contracted, True), (rows, False)):
         rough = pricer.price(space.shardings(assignment), 0.0)
@@ -66,7 +66,7 @@ def test_one_op_costs_what_the_exact_estimate_says(text: str, axes: tuple[str, .
     space = space_from(text)
     values = {fact.value: len(fact.shape) for fact in (space.problem.inputs[0], space.problem.outputs[0])}
     sharding = {value: TensorSharding("mesh", [axes, *[()] * (rank - 1)]) for value, rank in values.items()}
-    own = Pricer(space.problem).price(sharding, 0.0)
+    own = RoughPricer(space.problem).price(sharding, 0.0)
     row = "None" if not axes else "x"
     cost = pyshardy.cost(pyshardy.load(text).annotate({"arg0": row, "result": row}), "h100")
     assert own.seconds == pytest.approx(cost.step_seconds, rel=1e-9)
@@ -89,7 +89,7 @@ def test_sums_that_a_loop_only_adds_up_are_made_once(read: bool, rounds: int) ->
     space = Space(problem_of(module, topology, CollectiveModel.FORMULA, Objective(1e12)))
     rows = next(fact for fact in space.problem.inputs if fact.shape == (8, 4096, 256))
     sharding = TensorSharding("mesh", [[], ["data"], []])
-    own = Pricer(space.problem).price({rows.value: sharding}, 0.0)
+    own = RoughPricer(space.problem).price({rows.value: sharding}, 0.0)
     one = collective_seconds(
         OpTraffic("all_reduce", "mesh", (("data", 8),), 8, 512 * 1024, 512 * 1024, 7 * 128 * 1024), topology,
         CollectiveModel.FORMULA,
@@ -114,7 +114,7 @@ def test_tactics_are_ranked_as_the_exact_estimate_ranks_them(
     topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
     space = Space(problem_of(module, topology, CollectiveModel(model), Objective(1e12)))
     rough, exact = (
-        Pricer(space.problem, space.tied),
+        RoughPricer(space.problem, space.tied),
         LayeredCandidates(module, "mesh", topology, CollectiveModel(model)),
     )
     pairs = []
