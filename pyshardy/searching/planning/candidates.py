@@ -21,7 +21,8 @@ from pyshardy.costing.step_cost import StepCost, step_cost
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.attributes import NO_ATTRS
-from pyshardy.ir.cost_program import CostReader, NodePlace, SharedKinds, cost_program
+from pyshardy.ir.cost_kinds import SharedKinds
+from pyshardy.ir.cost_program import CostReader, NodePlace, cost_program
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
