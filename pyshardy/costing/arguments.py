@@ -148,7 +148,7 @@ class _Uses:
         """Those near a result of their own type, which may replace them."""
         new = [(origins, origins.near & same) for origins, same in results if origins.all & _GRADIENT]
         self.trained = _union(near for _, near in new)
-        """Those that are replaced by a sum of themselves and what depends on a gradient."""
+        """The arguments that are replaced by a sum of themselves and of something that depends on a gradient."""
         self.fed = _union(origins.all for origins, near in new if near & self.heavy)
         """Those that replaced parameters depend on."""
 

@@ -29,7 +29,7 @@ _PASSING = frozenset(
         "stablehlo.", "broadcast_in_dim concatenate dynamic_slice gather pad reshape reverse select slice transpose"
     )
 )
-"""Ops whose operands are read as bf16 if their result is."""
+"""Ops whose operands are read as bf16 if their result is read as bf16."""
 _MAKING = ELEMENTWISE | MATRIX_UNIT_OPS | _PASSING | {"stablehlo.reduce"}
 """Ops that can return bf16 instead of f32."""
 

@@ -88,7 +88,7 @@ def _layers(kernels: Sequence[Kernel], layer_of: LayerOf) -> list[Layer]:
 
 
 def _told_apart(layers: Iterable[Layer]) -> Iterator[Layer]:
-    """The positions of kernels with other numbers, as several kernels may come from one op."""
+    """The positions with a number of its own for each kernel, as several kernels may come from one op."""
     counts: Counter[tuple[int, int]] = Counter()
     numbers: dict[tuple[int, int], int] = {}
     for layer in layers:
@@ -144,7 +144,7 @@ class _Repeated:
         )
 
     def _kernels(self) -> Iterator[tuple[tuple[int, int, int], Kernel]]:
-        """The kernels with their places; several in a row that are in the middle come layer by layer."""
+        """The kernels with their places. A run of kernels in the middle comes layer by layer."""
         at = 0
         for _, run in groupby(self.layers, lambda layer: (layer.family, layer.times > 1)):
             layers = [*run]
@@ -190,7 +190,7 @@ class _Repeated:
     def _follows(self, twin: int, made: Layer, reader: Layer) -> bool:
         """Whether every layer reads a value of the layer beside it.
 
-        The first and the last layer tell: one of them reads it of the one in the middle.
+        The first and the last layer tell: one of them reads the value of the layer in the middle.
 
         Args:
             twin: The value of the layer in the middle.
@@ -226,7 +226,7 @@ class _Repeated:
         )
 
     def _by_layer(self, values: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The places of values and the numbers of layers; several in a row of the middle come layer by layer."""
+        """The places of values and the numbers of layers. A run of values of the middle comes layer by layer."""
         at = 0
         for count, run in groupby(values, lambda value: self.middle[value].times if value in self.middle else 1):
             length = len([*run])

@@ -212,7 +212,7 @@ class _Fuser:
     def _sources(self, op: CostOp, choice: Choice) -> set[int] | None:
         """The arrays from which an op's value is computed element by element; None if they are many ops away.
 
-        What reads several values of an op between computes all of these again only on TPUs.
+        An op between that reads several computed values is computed again only on TPUs.
         """
         sources: set[int] = set()
         pending, seen = [op], {op.results[0]}

@@ -56,7 +56,7 @@ COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.82
 
 
 def is_conflicting(sent: Iterable[tuple[str, int]]) -> bool:
-    """Whether so much is exchanged between dimensions that shardings conflict.
+    """Whether so much is exchanged between dimensions that it is a sign of conflicting shardings.
 
     Args:
         sent: Kinds of collectives, and the bytes that a device sends for them.

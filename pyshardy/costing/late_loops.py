@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pyshardy.costing.kernels import Kernel, Kernels, has_product
 
 _MOST_PRODUCTS = 2
-"""A loop of parts multiplies one part in each direction of a ring; a loop over layers multiplies more."""
+"""The most products of a loop of parts: one part in each direction of a ring. A loop over layers has more."""
 
 
 def with_late_loops(kernels: Sequence[Kernel], ends: Mapping[int, int]) -> tuple[list[Kernel], Mapping[int, int]]:

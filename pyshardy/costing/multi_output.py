@@ -337,7 +337,7 @@ def _accesses(
 
 
 def _step(op: CostOp, way: str) -> str:
-    """How a kernel reads the operands of an op whose result it reads in some way."""
+    """How a kernel reads the operands of an op, given how it reads the result."""
     name = op.kind.name
     if name == _REDUCE:
         return way if not _sums(op) else "same" if way == "row" else "other"

@@ -73,7 +73,7 @@ def _is_large(value: int, makers: Mapping[int, CostOp]) -> bool:
 
 
 def _product(value: int, makers: Mapping[int, CostOp]) -> int | None:
-    """The product whose elements, converted to f32 and changed one by one, are a value; None if there is none."""
+    """The product of which a value has the elements, converted to f32 and changed one by one; None if there is none."""
     is_changed = False
     size = makers[value].kind.results[0].elements if value in makers else 0
     while (op := makers.get(value)) is not None:

@@ -22,8 +22,8 @@ _ADD = "stablehlo.add"
 class ComparePlaces(Pass):
     """Replace scatters with one update per row by a comparison of every place with the index of its row.
 
-    So XLA for TPUs makes the gradient of `jnp.take_along_axis` with one index per row, as in a cross-entropy. What was
-    a scatter, through which few dimensions propagate, is then element-wise.
+    So XLA for TPUs makes the gradient of `jnp.take_along_axis` with one index per row, as in a cross-entropy. The
+    scatter, through which few dimensions propagate, then consists of element-wise ops.
     """
 
     name = "pyshardy-compare-places"

@@ -13,7 +13,7 @@ _WORTH: Final = 0.01
 TIGHT: Final = 0.9
 """The share of the memory from which on a plan may not fit after all, as estimates err."""
 _RISK: Final = 0.05
-"""The share of the time that is given to leave the last tenth of the memory free."""
+"""The share of the time that leaving the last tenth of the memory free is worth."""
 _TIME: Final = 0.05
 """The power of the time where memory is minimized: twice the time counts like 3.5 % more memory."""
 _HIDDEN: Final = 0.01

@@ -68,7 +68,7 @@ class DimClass(NamedTuple):
     Attributes:
         places: Pairs of group and dimension; two for a group that has the class twice.
         weight: Elements of the intermediate values whose first dimension is of the class, once per computation.
-        others: Elements of the intermediate values of which another dimension is of the class, once per computation.
+        others: Elements of the intermediate values with another dimension of the class, once per computation.
     """
 
     places: tuple[tuple[int, int], ...]

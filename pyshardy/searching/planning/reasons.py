@@ -190,7 +190,7 @@ class _Asker:
 
 
 def _differences(counts: CollectiveCounts, others: CollectiveCounts) -> Iterator[RuleCollective]:
-    """What there is more or less of than elsewhere, the most bytes first."""
+    """The collectives of which there are more or less than in the other program, the most bytes first."""
     found = []
     for kind, axes in sorted({*counts, *others}):
         count, bytes = counts.get((kind, axes), (0, 0))

@@ -21,7 +21,7 @@ _SEARCHED = 2
 """The number of ways that are searched; the others are looked at."""
 
 _EQUAL = 0.01
-"""The share by which two ways may differ that look equal."""
+"""Two ways count as equal if they differ by at most this share."""
 
 
 @dataclass(frozen=True, slots=True)

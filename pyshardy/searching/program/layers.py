@@ -239,7 +239,7 @@ class _Layer(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """Rounds in a row that are of the layers of one family, in order.
+    """Consecutive rounds that belong to the layers of one family, in order.
 
     Attributes:
         first: The first round.
