@@ -104,7 +104,7 @@ def utf8_bytes(text: str, name: str) -> bytes:
 def readable(text: str) -> str:
     r"""A string for people: bytes that are not UTF-8 as MLIR writes them.
 
-    >>> print(shown("a\udcff"))
+    >>> print(readable("a\udcff"))
     a\FF
     """
     return _SURROGATE.sub(lambda match: f"\\{ord(match[0]) - 0xDC00:02X}", text)
