@@ -96,7 +96,7 @@ class Measured:
         _check_texts(where, kind=self.kind)
         _check_whole(where, 1, devices=self.devices)
         for name in ("bytes", "seconds"):
-            numbers = as_tuple(where, name, getattr(self, name), "numbers")
+            numbers = field_entries(where, name, getattr(self, name), "numbers")
             check_positive(where, **{f"{name}[{place}]": number for place, number in enumerate(numbers)})
             object.__setattr__(self, name, numbers)
         if len(self.bytes) != len(self.seconds) or len(self.bytes) < 2:
@@ -205,7 +205,7 @@ class Hardware:
         for name in ("flops_per_s", "sources"):
             object.__setattr__(self, name, _as_pairs(where, name, getattr(self, name)))
         for name, kind in (("networks", Network), ("measured", Measured)):
-            entries = as_tuple(where, name, getattr(self, name), f"{kind.__name__} objects")
+            entries = field_entries(where, name, getattr(self, name), f"{kind.__name__} objects")
             for entry in entries:
                 if not isinstance(entry, kind):
                     needed = f"{kind.__name__} objects"
@@ -257,7 +257,7 @@ def _width(dtype: str) -> int:
     return int(digits) if digits else 32
 
 
-def as_tuple(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]:
+def field_entries(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]:
     """The entries of a field; text and what has no entries is refused."""
     if not isinstance(values, (str, bytes)):
         with suppress(TypeError):
@@ -268,7 +268,7 @@ def as_tuple(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]
 def _as_pairs(where: str, name: str, given: Any) -> tuple[tuple[str, Any], ...]:
     """The entries of a table by name: pairs, or a mapping."""
     needed = "pairs of a name and a value, or a mapping"
-    entries = as_tuple(where, name, given.items() if isinstance(given, Mapping) else given, needed)
+    entries = field_entries(where, name, given.items() if isinstance(given, Mapping) else given, needed)
     for entry in entries:
         if not isinstance(entry, (tuple, list)) or len(entry) != 2 or not isinstance(entry[0], str):
             raise UsageError(_ADDING, where=where, got=f"{entry!r} in {name}", needed=needed)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pyshardy.costing.hardware import Hardware, Measured, Network, as_tuple, check_positive, check_times
+from pyshardy.costing.hardware import Hardware, Measured, Network, field_entries, check_positive, check_times
 from pyshardy.errors import UsageError
 
 
@@ -24,9 +24,9 @@ def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
     try:
         networks = tuple(
             _made(Network, _table(entry, "networks", where), _named("networks", entry, place), where)
-            for place, entry in enumerate(as_tuple(where, "networks", fields.pop("networks", ()), "tables"))
+            for place, entry in enumerate(field_entries(where, "networks", fields.pop("networks", ()), "tables"))
         )
-        measurements = as_tuple(where, "measured", fields.pop("measured", ()), "tables")
+        measurements = field_entries(where, "measured", fields.pop("measured", ()), "tables")
         measured = tuple(_measured(_table(entry, "measured", where), where) for entry in measurements)
         flops = tuple(_table(fields.pop("flops_per_s", {}), "flops_per_s", where).items())
         sources = tuple(_flat(_table(fields.pop("sources", {}), "sources", where)))
