@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pyshardy.costing.hardware import Hardware, Measured, Network, field_entries, check_positive, check_times
+from pyshardy.costing.hardware import Hardware, Measured, Network, check_positive, check_times, field_entries
 from pyshardy.errors import UsageError
 
 
