@@ -221,10 +221,10 @@ class OpPricer:
             held = self.elements(shape, before)
             both = tuple(axis for axis in left if axis.name in scattered)
             rest = tuple(axis for axis in left if axis.name not in scattered)
-            for kind, axes in (("reduce_scatter", both), ("all_reduce", rest)):
+            for kind, axes in ((CollectiveKind.REDUCE_SCATTER, both), (CollectiveKind.ALL_REDUCE, rest)):
                 if axes:
                     found.append(self._collective(kind, axes, held * size))
-                    if kind == "reduce_scatter":
+                    if kind is CollectiveKind.REDUCE_SCATTER:
                         held /= axes_size(axes, self.mesh)
         return found + [self._step(step, shape, size) for step in steps if step.kind is not CollectiveKind.ALL_SLICE]
 
@@ -240,14 +240,12 @@ class OpPricer:
         traffic = OpTraffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
         return self._seconds(traffic)
 
-    def _collective(self, kind: str, axes: Axes, held: float) -> Sent:
+    def _collective(self, kind: CollectiveKind, axes: Axes, held: float) -> Sent:
         group = axes_size(axes, self.mesh)
-        after = held / group if kind == "reduce_scatter" else held
-        sent = (2 if kind == "all_reduce" else 1) * (group - 1) * held / group
+        before, after = int(held), max(1, int(held / group if kind is CollectiveKind.REDUCE_SCATTER else held))
+        sent = max(1, sent_by_device(kind, before, after, group))
         names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes)
-        return self._seconds(
-            OpTraffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
-        )
+        return self._seconds(OpTraffic(kind.value, self.problem.mesh_name, names, group, before, after, sent))
 
     def _seconds(self, traffic: OpTraffic) -> Sent:
         seconds = collective_seconds(traffic, self.topology, self.problem.collectives)
