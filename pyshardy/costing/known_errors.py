@@ -4,7 +4,7 @@ The figures are those of `tests/cost/compiled.py`, whose table is in `docs/cost.
 kinds on eight devices, compiled to the end by XLA for H100 and for v5e.
 
 Compilers rewrite a program before they propagate. So they may resolve conflicting shardings otherwise than `pyshardy`,
-and the memory differs. A sign of such conflicts are all-to-alls that are a good part of all that is sent. Steps with
+and the memory differs. Many all-to-alls, by their part of all that is sent, are a sign of such conflicts. Steps with
 that sign have a known error of their own.
 """
 

@@ -174,7 +174,7 @@ class _Linker:
     def _loses_work(self, number: int) -> bool:
         """Whether most rounds use something that is made for them alone, outside of their layer.
 
-        If the rounds are left out, nothing uses it, and the work of making it is lost. An example are gradients of
+        If the rounds are left out, nothing uses it, and the work of making it is lost. Examples are gradients of
         weights whose updates are left out.
         """
         family, stretch = self.family_of[number], self.placed[number].stretch
