@@ -124,7 +124,7 @@ def test_the_registry_needs_no_mlir() -> None:
 ROOMS_OF_PASSES = ("ir", "passes", "propagation", "reshard", "rules", "transforms")
 OWN_MATTER = {
     "ir/codecs.py": "how attributes are stored",
-    "ir/cost_program.py": "attributes that costs depend on",
+    "ir/cost_kinds.py": "attributes that costs depend on",
     "ir/hlo_attributes.py": "what HLO's printer does",
     "ir/opspec.py": "which bodies of a scatter its rule takes as plain",
     "ir/traffic.py": "the collectives by their kinds",

@@ -48,7 +48,7 @@ def test_what_public_signatures_mention_is_exported() -> None:
     parts_of_a_difference |= {"ConstraintChange", "FigureChange", "InputSpecChange"}
     parts_of_a_lock = {"LockChange", "LockedCollective", "LockedConstraint", "LockedMemory", "LockedMesh"}
     parts_of_a_lock |= {"LockedReplication", "LockedTensor", "LockedTypes"}
-    parts_of_a_search = {"Candidate", "Explorer", "PlanSummary", "Problem", "Space", "Values"}
+    parts_of_a_search = {"Candidate", "Explorer", "ConstrainableValues", "PlanSummary", "Problem", "Space"}
     placements = {"Partial", "Replicate", "Shard"}  # PyTorch's words
     parts = parts_of_an_estimate | parts_of_a_difference | parts_of_a_lock | parts_of_a_search
     parts |= {"CollectivesCheck", "Replication", "Figures", "FindingKind"}

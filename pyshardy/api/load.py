@@ -6,12 +6,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from pyshardy.core.text import named_type
+from pyshardy.core.text import STANDARD_INPUT, named_type
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import core_mesh
 from pyshardy.frontend.annotated import MeshArgument, import_annotations
 from pyshardy.frontend.from_export import is_exported, is_lowered, is_traced
-from pyshardy.frontend.from_text import BYTECODE_MAGIC, STANDARD_INPUT
+from pyshardy.frontend.from_text import BYTECODE_MAGIC
 from pyshardy.frontend.load import load_content, load_path
 from pyshardy.ir.module import Module
 from pyshardy.ir.strings import utf8_bytes

@@ -302,10 +302,10 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
 
 
 def _best(paying: Sequence[_Tried]) -> _Tried:
-    """The cure that saves most; of those that save about as much, the one that mends a cause, and that is a patch.
+    """The cure that saves most; of those that save about as much, one that mends a cause, and one that is a patch.
 
-    What mends a fault comes before another design, unless that saves about as much and the cure of the fault computes
-    something else.
+    A cure of a fault comes before another design. Only if it computes something else, a design that saves about as much
+    may come first.
     """
     faults = [one for one in paying if not one.cure.is_design]
     best = (faults or paying)[0]

@@ -1,4 +1,4 @@
-"""Cures of many weights at once: those that are whole along an axis, split so that each hands it on to the next."""
+"""Cures of many weights at once. Weights that are whole along an axis are split so that each passes the axis on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TRIES = 10
 _MOST_GROUPS = 2
 """The weights that are tried alone with those that take up their axis, beside all of them."""
 _SMALL = 64
-"""A weight that is so many times smaller than the largest one is left as it is, such as the scale of a norm."""
+"""A weight that is this many times smaller than the largest one, such as the scale of a norm, is left as it is."""
 _Ways = dict[int, Dims]
 """The axes of weights by their place in a list."""
 
@@ -64,8 +64,9 @@ def _groups(
 ) -> Iterator[list[tuple[Family, Dims]]]:
     """The weights that get an axis, and how: each with those that take it up.
 
-    Of each it is the dimension whose axis fewest others take up, but some, such as the next product of a layer; or most
-    others, if `is_wide`, through what all layers add to.
+    For each weight the dimension is chosen by how many other weights take up its axis. Usually it is the smallest
+    number above 0: the next product of a layer. With `is_wide` it is the largest: an axis of values to which all layers
+    add.
     """
     found: _Ways = {}
     tries = 0

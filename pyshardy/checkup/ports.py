@@ -220,8 +220,8 @@ def annotation_cure(
 def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
     """Whether another sharding of an input shares the work in another way, rather than mending a fault.
 
-    So does one with an axis that splits no weight; in training also one that takes an axis of the batch from a weight,
-    and one that splits the batch along one axis more.
+    It does if it has an axis that splits no weight. In training, it also does if it takes an axis of the batch from a
+    weight, or splits the batch along one more axis.
     """
     old, axes = _axes(was.sharding), _axes(new)
     if not axes <= old | _weight_axes(module):

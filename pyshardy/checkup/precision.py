@@ -18,8 +18,8 @@ _MOVES = IDENTITIES | {f"stablehlo.{name}" for name in ("reshape", "transpose", 
 def too_exact(propagated: Propagation) -> list[TensorRow]:
     """The inputs in f32 of which only bf16 is read, the largest first.
 
-    An input of whose shape an output in f32 is does not count: that is its gradient, or takes its place in the next
-    step, and sums of small steps need the bits.
+    An input does not count if an output in f32 has its shape. That output is its gradient, or replaces it in the next
+    step: sums of small steps need the bits.
 
     Args:
         propagated: The program.

@@ -26,9 +26,9 @@ _Path = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """An output: its path, its sharding as code, and the head and the path of the argument that it replaces, if any.
+    """An output: its path, its sharding as code, and the argument that it replaces, if any, by its head and its path.
 
-    `given` is what `in_shardings` gives to that argument, as code, if the output is to be sharded as its part of it.
+    If the output should have the sharding of that argument, `given` is the entry of `in_shardings` for it, as code.
     """
 
     path: _Path

@@ -1,5 +1,5 @@
-"""What costs and no annotation mends: kernels without a rule, axes that divide no dimension, inputs that are kept more
-exactly than they are read, and too little memory."""
+"""Signs of cost that no annotation mends: kernels without a rule, axes that divide no dimension, inputs with more
+precision than their readers use, and too little memory."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     """A diff that changes the specs of inputs; empty unless the files have each of them, once.
 
     A spec is for an input if it stands in a dictionary, a call or an assignment under the last part of the input's
-    name; of several, that under most parts, in the first file that has such a one.
+    name. Of several, the one under most parts of the name counts, in the first file that has one.
 
     Args:
         files: Where to look.

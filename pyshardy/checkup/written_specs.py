@@ -39,8 +39,8 @@ class _Constant(NamedTuple):
         spec: How the file calls `PartitionSpec`.
         sharding: How it calls `NamedSharding`, for a sharding.
         mesh: The mesh as code; empty for a spec.
-        made: The call of `PartitionSpec`, if the variable is used once, and else for shardings of a jitted function's
-            arguments and results, which are to stay the same; else None.
+        made: The call of `PartitionSpec`; None if it must not change. It may if the variable is used once, besides
+            shardings of a jitted function's arguments and results, which should change with it.
     """
 
     axes: Dims
@@ -186,8 +186,8 @@ class _Helpers(NamedTuple):
     """The functions of a file that are given axes.
 
     Attributes:
-        makers: Those that make a spec of their further arguments, as `array(shape, *axes)`, with the number before, and
-            what it is the axes of.
+        makers: Those that make a spec of their last arguments, as `array(shape, *axes)`, with the number of arguments
+            before these, and what the axes are of.
         takers: Those that hand an argument to flax as the axes, with its position and what it is the axes of.
         constants: The variables that are specs, with their axes.
         axes: Axes of which a tuple is a spec.

@@ -13,13 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from pyshardy.core.files import write_whole
-from pyshardy.core.text import quote
+from pyshardy.core.text import STANDARD_INPUT, quote
 from pyshardy.errors import InvalidModuleError, UsageError
 
 if TYPE_CHECKING:
     from pyshardy.ir.module import Module
 
-STANDARD_INPUT = "-"
 _PLACE_IN_FILE = re.compile(r'(?<=[( ])"-"(?=:\d+:\d+)')
 
 

@@ -23,9 +23,9 @@ from pyshardy.cli.opt_command import (
     passes_text,
 )
 from pyshardy.core.files import write_whole
+from pyshardy.core.text import STANDARD_INPUT
 from pyshardy.errors import InvalidModuleError, NotationError, ShardyError, UnsupportedVersionError, UsageError
 from pyshardy.frontend.from_text import (
-    STANDARD_INPUT,
     is_bytecode,
     load_bytes,
     read_bytes,

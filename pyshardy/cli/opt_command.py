@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pyshardy.cli.numbers import whole_number
 from pyshardy.core.options import did_you_mean
+from pyshardy.core.text import STANDARD_INPUT
 from pyshardy.errors import UsageError
-from pyshardy.frontend.from_text import STANDARD_INPUT
 from pyshardy.passes.base import Pass
 from pyshardy.passes.pipelines import PIPELINES, is_pass_or_pipeline, named_passes, parse_option_text, parse_pipeline
 from pyshardy.passes.table import PASSES, pass_class

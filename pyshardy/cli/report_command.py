@@ -7,9 +7,10 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from pyshardy.cli.files import STANDARD_INPUT, naming
+from pyshardy.cli.files import naming
 from pyshardy.cli.progress import stage
 from pyshardy.core.files import write_whole
+from pyshardy.core.text import STANDARD_INPUT
 from pyshardy.errors import UsageError
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def compiler_of(module: Module, chip: str = "") -> str:
 
 
 def stand_in_of(module: Module) -> str:
-    """Whose shardings a module has without a compiler, and how to ask it; empty where that needs no word."""
+    """A sentence on whose shardings are shown without a compiler, and how to ask it; empty if none is needed."""
     return stand_in(_platform(module), _devices(module))
 
 

@@ -114,7 +114,7 @@ def compiler_name(text: str) -> str:
 
 
 def with_chip(name: str, chip: str) -> str:
-    """A compiler's name with a chip where it has only the platform: the given one if it is of that platform.
+    """A compiler's name, with a chip added if it has only the platform: the given chip if that is of the platform.
 
     >>> with_chip("tpu", "v5p"), with_chip("tpu", "h100"), with_chip("cuda:h100:8", "v5p")
     ('tpu:v5p', 'tpu:v5e', 'cuda:h100:8')

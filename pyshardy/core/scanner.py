@@ -9,7 +9,7 @@ from typing import TypeVar
 from pyshardy.core.text import named_type, unquote
 from pyshardy.errors import NotationError, ShardyError, UsageError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*)*")
 _SPACE_STARTS = frozenset(" \t\r\n/")
@@ -101,7 +101,7 @@ class Scanner:
             raise self.fail(what)
         return unquote(found.group(1))
 
-    def comma_list(self, item: Callable[[], T], closing: str) -> list[T]:
+    def comma_list(self, item: Callable[[], _T], closing: str) -> list[_T]:
         """Read items separated by commas up to `closing`, which may follow at once."""
         if self.accept(closing):
             return []
@@ -111,7 +111,7 @@ class Scanner:
         self.expect(closing)
         return items
 
-    def build(self, start: int, make: Callable[[], T]) -> T:
+    def build(self, start: int, make: Callable[[], _T]) -> _T:
         """Make a value from the text read since `start`, where an error points to."""
         try:
             return make()
@@ -122,7 +122,7 @@ class Scanner:
                 self.doing, text=self.text, position=start, got=error.got, needed=error.needed, hint=error.hint
             ) from error
 
-    def finish(self, value: T) -> T:
+    def finish(self, value: _T) -> _T:
         """Return the value, or fail if text is left."""
         if self.position != len(self.text):
             raise self.fail("the end of the text")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+STANDARD_INPUT = "-"
+"""The name of standard input, and of standard output, in the place of a file."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")
 _ESCAPE = re.compile(rb'\\(["\\nt]|[0-9A-Fa-f]{2})')

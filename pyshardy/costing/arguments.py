@@ -1,7 +1,7 @@
 """What the arguments of a program are: parameters, optimizer state, a cache, or others.
 
-Their use decides where it says something: an argument that is written in part and returned is a cache, whatever its
-name. Otherwise the name decides, as a product of an argument says nothing: parameters and inputs both have them.
+Use decides first: an argument that is written in part and returned is a cache, whatever its name. Otherwise the name
+decides. That an argument is multiplied says nothing: parameters and inputs both are.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ _MOST_ROUNDS = 8
 def argument_category(name: str) -> str:
     """The category of an argument, by its path in the user's program.
 
-    The name of the argument comes first. What lies deeper decides for a "state", which holds the weights of a model as
-    often as those of an optimizer, and for a name that says nothing.
+    The name of the argument comes first. If it says nothing, deeper parts of the path decide. So do they for a "state",
+    which may hold the weights of a model or the state of an optimizer.
 
     >>> argument_category("params['layers'][0]['w1']"), argument_category("state['mean']['w1']")
     ('parameters', 'optimizer state')
@@ -148,7 +148,7 @@ class _Uses:
         """Those near a result of their own type, which may replace them."""
         new = [(origins, origins.near & same) for origins, same in results if origins.all & _GRADIENT]
         self.trained = _union(near for _, near in new)
-        """Those that are replaced by a sum of themselves and what depends on a gradient."""
+        """The arguments that are replaced by a sum of themselves and of something that depends on a gradient."""
         self.fed = _union(origins.all for origins, near in new if near & self.heavy)
         """Those that replaced parameters depend on."""
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyshardy.costing.narrowing import scaled, sends_one
 from pyshardy.costing.program import (
     IS_PRECISE,
-    PRODUCTS,
+    MATRIX_UNIT_OPS,
     CostBlock,
     CostKind,
     CostOp,
@@ -29,8 +29,8 @@ _PASSING = frozenset(
         "stablehlo.", "broadcast_in_dim concatenate dynamic_slice gather pad reshape reverse select slice transpose"
     )
 )
-"""Ops whose operands are read as bf16 if their result is."""
-_MAKING = ELEMENTWISE | PRODUCTS | _PASSING | {"stablehlo.reduce"}
+"""Ops whose operands are read as bf16 if their result is read as bf16."""
+_MAKING = ELEMENTWISE | MATRIX_UNIT_OPS | _PASSING | {"stablehlo.reduce"}
 """Ops that can return bf16 instead of f32."""
 
 
@@ -69,7 +69,7 @@ class _Narrowing:
 
     def _narrow(self, block: CostBlock) -> set[int]:
         """The values of a block that are kept in bf16."""
-        if not any(op.kind.name in PRODUCTS for op in block.ops):
+        if not any(op.kind.name in MATRIX_UNIT_OPS for op in block.ops):
             return set()
         uses = uses_of(block)
         reads: dict[int, int] = {}
@@ -109,7 +109,7 @@ class _Narrowing:
 
 def _multiplies_bf16(op: CostOp) -> bool:
     """Whether the matrix unit of a TPU reads the operands of an op as bf16."""
-    return op.kind.name in PRODUCTS and not op.kind.fact(IS_PRECISE, False)
+    return op.kind.name in MATRIX_UNIT_OPS and not op.kind.fact(IS_PRECISE, False)
 
 
 def _as_bf16(tensor: CostTensor) -> CostTensor:

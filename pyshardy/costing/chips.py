@@ -9,7 +9,8 @@ from pathlib import Path
 
 from pyshardy.core.intern import register_cache
 from pyshardy.core.options import did_you_mean
-from pyshardy.costing.hardware import Hardware, hardware_from_data
+from pyshardy.costing.hardware import Hardware
+from pyshardy.costing.hardware_file import hardware_from_data
 from pyshardy.errors import UsageError
 
 _FOLDER = "chips"

@@ -16,7 +16,7 @@ _REPEATING = frozenset(op_names("stablehlo.", "broadcast_in_dim dot_general dyna
 
 @dataclass(slots=True)
 class Reader:
-    """How a kernel reads a value: at the positions of which ops, and whether it reads some elements several times."""
+    """How a kernel reads a value: at the positions of which ops, and whether it reads some elements again."""
 
     ops: set[int] = field(default_factory=set)
     is_repeated: bool = False

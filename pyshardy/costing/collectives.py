@@ -1,7 +1,7 @@
 """Estimates how long collectives take, with three models.
 
-- `formula`: bandwidth and latency by the topology of the network. It is the default: it needs only a data sheet, works
-  for every chip, and lies within the spread of the other two where those apply.
+- `formula`: bandwidth and latency by the topology of the network. It is the default. It needs only a data sheet, and
+  works for every chip. Where the other two apply, it lies between them.
 - `measured`: published measurements of this kind on the same chip, scaled to the number of devices; the formula where
   there are none.
 - `xla`: follows XLA's own estimator for GPUs: messages go through the network card in chunks of 4 MiB.

@@ -16,8 +16,8 @@ class Order(Enum):
     Attributes:
         PROGRAM: The order of the program.
         BREADTH: First the kernels that could have started first, as XLA schedules for CPUs.
-        FREEING: The order of the program, except that what needs no more memory than it frees runs as soon as it may,
-            as schedulers for accelerators do.
+        FREEING: The order of the program, except that some kernels run as soon as they may: those that need no more
+            memory than they free. Schedulers for accelerators do so.
     """
 
     PROGRAM = "program"
@@ -40,12 +40,12 @@ class Compiler:
         expands_pooling: Whether gradients of max-pooling become a search for places and a scatter.
         hides: The kinds of collectives that run beside kernels. It orders kernels so that they do, and computes late
             what only these collectives read.
-        saves: Whether, of kernels that may run next to one another, it chooses by the memory that they need.
+        saves: Whether it chooses by memory which of several possible kernels runs next.
         narrows: The kinds of collectives that send the narrower type where a conversion of the result follows.
         widens_late: Those that send the narrower type where the operand was converted to more bits.
-        multiplies_bf16: Whether products of the default precision read f32 as bf16, so that what they alone read is
-            kept and sent as bf16.
-        joins: The kinds of collectives of which it joins independent ones over the same devices.
+        multiplies_bf16: Whether products of the default precision read f32 as bf16. Then values that only such products
+            read are kept and sent as bf16.
+        joins: The kinds of collectives that it joins, if they are independent and over the same devices.
         joined_bytes: Up to how many bytes of results it joins them.
         sums_in_place: Whether an all-reduce writes its result where its operand was.
         in_parts: The ops whose result the compiler returns as one of several. No reader writes where such a part was,
@@ -54,7 +54,7 @@ class Compiler:
         repeats_costly: Whether kernels compute a costly value for themselves where reading its source moves less.
         library_elements: The number of elements from which a library reduces arrays; 0 for never.
         sinks_broadcasts: Whether it moves elementwise ops above the broadcasts that they read.
-        keeps_reshapes: Whether it keeps a reshape as an op, at which kernels end or which they absorb.
+        keeps_reshapes: Whether it keeps a reshape as an op. A kernel then ends at the reshape, or contains it.
         promotes_sums: Whether it adds 16-bit floats of several devices as f32.
         negates_sums: Whether a sum of negated values becomes the negated sum.
         sums_inner_products: Whether a product of vectors becomes a multiplication and a sum.
@@ -72,9 +72,9 @@ class Compiler:
             before shardings propagate.
         tiles: Whether arrays are kept in tiles, with the last two dimensions of their layout rounded up.
         delays_loops: Whether it runs products that are cut into parts right before their results are read.
-        merges_gathers: By how many ops the longest paths from two equal all-gathers to the end may differ so that
-            they become one; 0 if it keeps equal collectives.
-        softmax_row: Up to how many elements a row has so that products compute softmaxes; 0 if they do not.
+        merges_gathers: Two equal all-gathers become one if their longest paths to the end differ by at most this many
+            ops; 0 if it keeps equal collectives.
+        softmax_row: The most elements of a row with which a product computes the softmax; 0 if products do not.
     """
 
     order: Order = Order.PROGRAM

@@ -49,7 +49,7 @@ def donatable_bytes(program: CostProgram) -> int:
 
 
 def donated_inputs(program: CostProgram) -> tuple[CostInput, ...]:
-    """The inputs where every result takes the place of an argument of its type; as they are if anything is donated.
+    """The inputs, with every result in the memory of an argument of its type; unchanged if anything is donated.
 
     Args:
         program: The program of one device.

@@ -1,7 +1,8 @@
 """Merges equal collectives, as XLA for TPUs does after it partitions.
 
 Two permutations of one value over the same pairs are one wherever they stand. Two all-gathers of one value are one if
-the result does not wait long: if their longest paths to the end of the block, counted in ops, differ little.
+the result does not wait long for its second reader. The measure is the longest path from each of them to the end of the
+block, in ops: the two may differ little.
 """
 
 from __future__ import annotations

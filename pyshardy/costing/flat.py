@@ -7,7 +7,6 @@ from typing import NamedTuple
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
 
-CONSTANTS = frozenset(("stablehlo.constant", "sdy.constant"))
 NEVER_TWICE = frozenset(op_names("stablehlo.", "custom_call send recv infeed outfeed rng create_token after_all"))
 """Ops with effects: two equal ones are not merged."""
 BITCAST = "xla.bitcast"

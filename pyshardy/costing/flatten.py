@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import BARRIER, BITCAST, CONSTANTS, NEVER_TWICE, Flat, FlatBlock, FlatOp
+from pyshardy.costing.flat import BARRIER, BITCAST, NEVER_TWICE, Flat, FlatBlock, FlatOp
 from pyshardy.costing.program import CostBlock, CostKind, CostOp, CostProgram, CostTensor
 from pyshardy.costing.states import has_effect, twin_results, without_constant_state, without_dead_state
 from pyshardy.rules.opspec import op_names
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
 
 _RENAMING = frozenset(
     [
@@ -183,7 +183,7 @@ class _Flattener:
     def _look(self, op: CostOp, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
         """Note the results that have one number in all elements, and those that are constant."""
         name = op.kind.name
-        if name in CONSTANTS:
+        if name in PROGRAM_CONSTANTS:
             self.constants.update(results)
             unit = op.kind.fact("unit")
             if isinstance(unit, int):

@@ -1,8 +1,8 @@
 """Adds the layers for which one layer stands, as kernels: no pass and no fusion runs for them.
 
 A short program has three layers of a kind: the first, one in the middle, and the last. The middle one stands for
-several. Here it becomes as many. What it reads of the layer before it, or of the one after it as gradients do, is then
-that of the layer before or after each of them. What all layers read stays one value.
+several. Here it becomes as many. A layer reads values of the layer before it; in the backward pass, of the layer after
+it. Each copy then reads those of its own neighbour. A value that all layers read stays one value.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def with_further_layers(launches: Launches, layer_of: LayerOf) -> Launches:
 
 
 def _layers(kernels: Sequence[Kernel], layer_of: LayerOf) -> list[Layer]:
-    """The position of every kernel; if it is unknown, that of the kernels it reads from, else of those that read it."""
+    """The position of every kernel; if unknown, that of a kernel that it reads from, else of one that reads it."""
     own = [layer_of(kernel.root) for kernel in kernels]
     reader: dict[int, Layer] = {}
     for kernel, layer in zip(reversed(kernels), reversed(own)):
@@ -88,7 +88,7 @@ def _layers(kernels: Sequence[Kernel], layer_of: LayerOf) -> list[Layer]:
 
 
 def _told_apart(layers: Iterable[Layer]) -> Iterator[Layer]:
-    """The positions of kernels with other numbers, as several kernels may come from one op."""
+    """The positions with a number of its own for each kernel, as several kernels may come from one op."""
     counts: Counter[tuple[int, int]] = Counter()
     numbers: dict[tuple[int, int], int] = {}
     for layer in layers:
@@ -144,7 +144,7 @@ class _Repeated:
         )
 
     def _kernels(self) -> Iterator[tuple[tuple[int, int, int], Kernel]]:
-        """The kernels with their places; several in a row that are in the middle come layer by layer."""
+        """The kernels with their places. A run of kernels in the middle comes layer by layer."""
         at = 0
         for _, run in groupby(self.layers, lambda layer: (layer.family, layer.times > 1)):
             layers = [*run]
@@ -190,7 +190,7 @@ class _Repeated:
     def _follows(self, twin: int, made: Layer, reader: Layer) -> bool:
         """Whether every layer reads a value of the layer beside it.
 
-        The first and the last layer tell: one of them reads it of the one in the middle.
+        The first and the last layer tell: one of them reads the value of the layer in the middle.
 
         Args:
             twin: The value of the layer in the middle.
@@ -226,7 +226,7 @@ class _Repeated:
         )
 
     def _by_layer(self, values: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """The places of values and the numbers of layers; several in a row of the middle come layer by layer."""
+        """The places of values and the numbers of layers. A run of values of the middle comes layer by layer."""
         at = 0
         for count, run in groupby(values, lambda value: self.middle[value].times if value in self.middle else 1):
             length = len([*run])
@@ -242,7 +242,7 @@ def _renamed(op: CostOp, new: Mapping[int, int]) -> CostOp:
 
 
 def in_order(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Kernels in an order in which they can run, which is the given one as far as that is possible.
+    """Kernels in an order in which they can run. The given order is changed only where it must be.
 
     Raises:
         UsageError: There is no such order.
@@ -258,7 +258,7 @@ def in_order(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _sorted(waits: Sequence[Collection[int]]) -> Iterator[int]:
-    """The numbers of what waits for others, each after those: of several that may come next, the first."""
+    """The numbers of items, each after those that it waits for. Of several that may come next, the first comes."""
     users: list[list[int]] = [[] for _ in waits]
     for at, makers in enumerate(waits):
         for maker in makers:

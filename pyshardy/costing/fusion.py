@@ -40,7 +40,7 @@ _EXPENSIVE = (TRANSCENDENTAL - frozenset(op_names("stablehlo.", "sine cosine")))
 )
 """Ops that are not computed twice to save memory."""
 _REPEATED = ELEMENTWISE | TRANSCENDENTAL
-"""Costly ops that some compilers compute in every kernel that reads them, and the ops that this follows back."""
+"""Ops that some compilers compute again in every reader of a costly value: costly ones, and the ops before them."""
 _MOST_REPEATED = 30
 """The most ops that are computed again with a costly one."""
 _ONCE = frozenset(op_names("stablehlo.", "concatenate"))
@@ -212,7 +212,7 @@ class _Fuser:
     def _sources(self, op: CostOp, choice: Choice) -> set[int] | None:
         """The arrays from which an op's value is computed element by element; None if they are many ops away.
 
-        What reads several values of an op between computes all of these again only on TPUs.
+        An op between that reads several computed values is computed again only on TPUs.
         """
         sources: set[int] = set()
         pending, seen = [op], {op.results[0]}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
@@ -31,8 +30,8 @@ class Network:
         wraps: A dimension of a torus is closed if its size is a multiple of this number; 0 for never.
         wraps_only: Whether a dimension is closed only if its size is exactly `wraps`.
         reduces: The speed-up of all-reduces in a switch that adds up numbers, over a ring; 1 for no such switch.
-        straggling: The fraction of a step that devices wait for the slowest one, for every doubling of the number of
-            groups of devices that this network connects.
+        straggling: The fraction of a step that devices wait for the slowest one. It counts once for every doubling of
+            the number of groups that this network connects.
         ramp_s: The time constant until full bandwidth: a message of t seconds takes t + sqrt(t * ramp_s).
     """
 
@@ -54,13 +53,13 @@ class Network:
         _check_texts(where, name=self.name)
         if self.kind not in (TORUS, SWITCH):
             raise UsageError(_ADDING, where=where, got=f"the kind {self.kind!r}", needed=f"{TORUS!r} or {SWITCH!r}")
-        _check_positive(where, bytes_per_s=self.bytes_per_s, efficiency=self.efficiency, reduces=self.reduces)
+        check_positive(where, bytes_per_s=self.bytes_per_s, efficiency=self.efficiency, reduces=self.reduces)
         _check_fraction(where, efficiency=self.efficiency)
         if self.devices is not None:
             _check_whole(where, 1, devices=self.devices)
         _check_whole(where, 0, dims=self.dims, wraps=self.wraps)
         _check_flags(where, wraps_only=self.wraps_only)
-        _check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
+        check_times(where, latency_s=self.latency_s, ramp_s=self.ramp_s, straggling=self.straggling)
         if (self.kind == TORUS) != (self.dims > 0):
             needed = "1 or more for a torus, 0 for a switch"
             raise UsageError(_ADDING, where=where, got=f"dims = {self.dims} for a {self.kind}", needed=needed)
@@ -97,8 +96,8 @@ class Measured:
         _check_texts(where, kind=self.kind)
         _check_whole(where, 1, devices=self.devices)
         for name in ("bytes", "seconds"):
-            numbers = _as_tuple(where, name, getattr(self, name), "numbers")
-            _check_positive(where, **{f"{name}[{place}]": number for place, number in enumerate(numbers)})
+            numbers = field_entries(where, name, getattr(self, name), "numbers")
+            check_positive(where, **{f"{name}[{place}]": number for place, number in enumerate(numbers)})
             object.__setattr__(self, name, numbers)
         if len(self.bytes) != len(self.seconds) or len(self.bytes) < 2:
             got = f"{len(self.bytes)} sizes and {len(self.seconds)} times"
@@ -179,20 +178,20 @@ class Hardware:
         _check_texts(where, name=self.name, **{f"sources.{name}": text for name, text in self.sources})
         for name in ("vector_flops_per_s", "host_bytes_per_s"):
             if getattr(self, name) is not None:
-                _check_positive(where, **{name: getattr(self, name)})
+                check_positive(where, **{name: getattr(self, name)})
         for name in ("overlaps_products", "merges_kernels", "fuses_into_products"):
             _check_flags(where, **{name: getattr(self, name)})
-        _check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)
-        _check_positive(where, **{f"flops_per_s.{name}": value for name, value in self.flops_per_s})
+        check_positive(where, memory_bytes=self.memory_bytes, memory_bytes_per_s=self.memory_bytes_per_s)
+        check_positive(where, **{f"flops_per_s.{name}": value for name, value in self.flops_per_s})
         _check_fraction(where, matrix_efficiency=self.matrix_efficiency, memory_efficiency=self.memory_efficiency)
         _check_fraction(where, solver_efficiency=self.solver_efficiency)
-        _check_positive(where, scan_passes=self.scan_passes)
+        check_positive(where, scan_passes=self.scan_passes)
         if self.sort_tile_bytes is not None:
-            _check_positive(where, sort_tile_bytes=self.sort_tile_bytes)
+            check_positive(where, sort_tile_bytes=self.sort_tile_bytes)
         if self.product_memory_efficiency is not None:
             _check_fraction(where, product_memory_efficiency=self.product_memory_efficiency)
         times = {"kernel_floor_s": self.kernel_floor_s, "dispatch_s": self.dispatch_s, "launch_s": self.launch_s}
-        _check_times(where, **times)
+        check_times(where, **times)
         if not self.flops_per_s or not self.networks:
             got = "no flops_per_s" if not self.flops_per_s else "no networks"
             raise UsageError(_ADDING, where=where, got=got, needed="at least one of each")
@@ -206,7 +205,7 @@ class Hardware:
         for name in ("flops_per_s", "sources"):
             object.__setattr__(self, name, _as_pairs(where, name, getattr(self, name)))
         for name, kind in (("networks", Network), ("measured", Measured)):
-            entries = _as_tuple(where, name, getattr(self, name), f"{kind.__name__} objects")
+            entries = field_entries(where, name, getattr(self, name), f"{kind.__name__} objects")
             for entry in entries:
                 if not isinstance(entry, kind):
                     needed = f"{kind.__name__} objects"
@@ -225,8 +224,8 @@ class Hardware:
     def matrix_flops_per_s(self, dtype: str) -> float:
         """The peak rate of matrix products of an element type.
 
-        A type that is not in the table has the rate of another type of the same width, or else half the rate of the
-        next narrower one.
+        A type that is not in the table has the rate of another type of its width. If there is none, it has half the
+        rate of the next narrower type.
         """
         known = dict(self.flops_per_s)
         if dtype in known:
@@ -258,7 +257,7 @@ def _width(dtype: str) -> int:
     return int(digits) if digits else 32
 
 
-def _as_tuple(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]:
+def field_entries(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...]:
     """The entries of a field; text and what has no entries is refused."""
     if not isinstance(values, (str, bytes)):
         with suppress(TypeError):
@@ -269,7 +268,7 @@ def _as_tuple(where: str, name: str, values: Any, needed: str) -> tuple[Any, ...
 def _as_pairs(where: str, name: str, given: Any) -> tuple[tuple[str, Any], ...]:
     """The entries of a table by name: pairs, or a mapping."""
     needed = "pairs of a name and a value, or a mapping"
-    entries = _as_tuple(where, name, given.items() if isinstance(given, Mapping) else given, needed)
+    entries = field_entries(where, name, given.items() if isinstance(given, Mapping) else given, needed)
     for entry in entries:
         if not isinstance(entry, (tuple, list)) or len(entry) != 2 or not isinstance(entry[0], str):
             raise UsageError(_ADDING, where=where, got=f"{entry!r} in {name}", needed=needed)
@@ -294,13 +293,15 @@ def _check_flags(where: str, **flags: Any) -> None:
             raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="True or False")
 
 
-def _check_positive(where: str, **numbers: float) -> None:
+def check_positive(where: str, **numbers: float) -> None:
+    """Refuse fields that are not positive numbers."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
             raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a positive number")
 
 
-def _check_times(where: str, **numbers: float) -> None:
+def check_times(where: str, **numbers: float) -> None:
+    """Refuse fields that are not numbers from 0 on."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
             raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a number from 0")
@@ -310,88 +311,3 @@ def _check_fraction(where: str, **numbers: float) -> None:
     for name, value in numbers.items():
         if not isinstance(value, (int, float)) or not 0 < value <= 1:
             raise UsageError(_ADDING, where=where, got=f"{name} = {value!r}", needed="a number over 0, at most 1")
-
-
-def hardware_from_data(data: Mapping[str, Any], where: str) -> Hardware:
-    """Hardware from the content of a TOML file.
-
-    Args:
-        data: The tables of the file.
-        where: The name of the file in errors.
-
-    Raises:
-        UsageError: A field is missing, unknown, or of a wrong type.
-    """
-    fields = dict(data)
-    try:
-        networks = tuple(
-            _made(Network, _table(entry, "networks", where), _named("networks", entry, place), where)
-            for place, entry in enumerate(_as_tuple(where, "networks", fields.pop("networks", ()), "tables"))
-        )
-        measurements = _as_tuple(where, "measured", fields.pop("measured", ()), "tables")
-        measured = tuple(_measured(_table(entry, "measured", where), where) for entry in measurements)
-        flops = tuple(_table(fields.pop("flops_per_s", {}), "flops_per_s", where).items())
-        sources = tuple(_flat(_table(fields.pop("sources", {}), "sources", where)))
-        fields |= {"networks": networks, "measured": measured, "flops_per_s": flops, "sources": sources}
-        return _made(Hardware, fields, "the file", where)
-    except UsageError as error:
-        place = where if error.where is None or where in error.where else f"{where}, {error.where}"
-        error.where = None
-        raise error.located("reading a hardware file", place) from error
-
-
-_T = TypeVar("_T", Network, Hardware, Measured)
-
-
-def _made(kind: type[_T], fields: Mapping[str, Any], name: str, where: str) -> _T:
-    """An object from the fields of a table.
-
-    Raises:
-        UsageError: A field is missing or unknown.
-    """
-    known = {one.name: one.default for one in dataclasses.fields(kind)}
-    missing = [one for one, default in known.items() if default is dataclasses.MISSING and one not in fields]
-    unknown = [one for one in fields if one not in known]
-    if missing or unknown:
-        needed = ", ".join(one for one in known if one not in ("networks", "measured", "flops_per_s", "sources"))
-        raise UsageError(
-            "reading a hardware file",
-            where=where,
-            got=f"{name} without {', '.join(missing)}" if missing else f"{name} with {', '.join(unknown)}",
-            needed=f"the fields {needed}" if unknown else f"{', '.join(missing)} in {name}",
-            hint="start from the file of a chip: print(pyshardy.costing.chips.chip_text('h100'))",
-        )
-    return kind(**fields)
-
-
-def _named(table: str, entry: Any, place: int) -> str:
-    """The name of one of several tables in errors: its position, and its name if it has one."""
-    name = entry.get("name") if isinstance(entry, Mapping) else None
-    return f"{table} entry {place + 1}" + (f" ({name!r})" if name else "")
-
-
-def _table(value: Any, name: str, where: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise UsageError("reading a hardware file", where=where, got=f"{name} = {value!r}", needed="a table")
-    return dict(value)
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            found += _flat(value, f"{prefix}{name}.")
-        else:
-            found.append((prefix + name, str(value)))
-    return found
-
-
-def _measured(fields: dict[str, Any], where: str) -> Measured:
-    """A measurement: times by size, or a latency and a bandwidth."""
-    if "bytes_per_s" in fields:
-        latency, rate = fields.pop("latency_s", 0.0), fields.pop("bytes_per_s")
-        _check_times(where, latency_s=latency)
-        _check_positive(where, bytes_per_s=rate)
-        sizes = tuple(float(2**power) for power in range(10, 41))
-        fields |= {"bytes": sizes, "seconds": tuple(latency + size / rate for size in sizes)}
-    return _made(Measured, fields, "an entry of measured", where)

@@ -1,10 +1,10 @@
 """The order in which XLA for GPUs runs kernels so that collectives hide behind them.
 
-Its scheduler goes from the end of a block to its start. Wherever no collective is under way, one ends that may end
-there, and kernels that may run beside it come before its end, until they take as long as it does; then comes its start.
-Of several kernels, the one with the longest chain of collectives before it runs last. So what only a collective reads,
-such as the gradient of a weight, is computed late, and what it is computed from stays in memory until then. Of those
-with equal chains, the one that needs least memory before it, less what it gives, runs last.
+Its scheduler goes from the end of a block to its start. Where no collective is under way, it takes one that may end
+there. Before that end it puts kernels that may run beside the collective, until they take as long as it does. Then
+comes its start. Of several kernels, the one with the longest chain of collectives before it runs last. So a value that
+only a collective reads, such as the gradient of a weight, is computed late. Its operands stay in memory until then. Of
+kernels with equal chains, the one runs last that adds least to the memory before it.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _chains(kernels: Sequence[Kernel], waits: Sequence[float], before: Sequence[
 def _leaders(kernels: Sequence[Kernel], before: Sequence[set[int]], size: Callable[[int], int]) -> list[int]:
     """The kernel right after which each one runs; itself for most.
 
-    What makes a value smaller element by element runs as soon as it may, as XLA computes it with what it reads.
+    An elementwise op with a smaller result runs as soon as it may: XLA computes it in the kernel of its operand.
     """
     found = list(range(len(kernels)))
     for at, kernel in enumerate(kernels):

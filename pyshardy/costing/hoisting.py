@@ -1,18 +1,19 @@
 """Moves loop invariants before the loop, as XLA does.
 
-An op that only moves data, such as a slice, moves only together with ops that compute with its result.
+An op that only moves data, such as a slice, is moved only if an op that computes with its result is moved too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyshardy.costing.flat import BITCAST, CONSTANTS, NEVER_TWICE, FlatBlock, FlatOp
+from pyshardy.costing.flat import BITCAST, NEVER_TWICE, FlatBlock, FlatOp
 from pyshardy.costing.flatten import renumbered_op, without_dead
 from pyshardy.costing.program import CostKind
 from pyshardy.rules.opspec import op_names
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
-_ONLY_WITH_USERS = CONSTANTS | frozenset(
+_ONLY_WITH_USERS = PROGRAM_CONSTANTS | frozenset(
     (BITCAST, *op_names("stablehlo.", "bitcast_convert broadcast_in_dim iota reshape reverse slice transpose"))
 )
 """Ops whose results are not worth keeping in memory through a loop."""

@@ -1,7 +1,8 @@
 """Values in the memory of the host: they take no memory of a device, and copies to and from it take time.
 
-JAX marks where a value moves (`jax.device_put` to a memory of kind `pinned_host`, policies of `jax.checkpoint` that
-offload), and says which arguments are there. Slices, updates and states of loops stay where their array is.
+JAX marks the places where a value moves: `jax.device_put` to a memory of kind `pinned_host`, and policies of
+`jax.checkpoint` that offload. It also says which arguments are there. Slices, updates and states of loops stay where
+their array is.
 """
 
 from __future__ import annotations

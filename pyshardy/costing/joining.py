@@ -1,7 +1,8 @@
 """Joins independent collectives over the same devices into one, as XLA's combiners do after fusion.
 
-A combiner visits the kernels in the order in which a depth-first walk from the results ends with them. It adds one
-collective after the other to a group, and starts a new group where one would be too large or waits for its own group.
+A combiner visits the kernels in post-order: a depth-first walk from the results gives the order. It adds one collective
+after the other to a group. It starts a new group if the group would be too large, or if the collective waits for its
+own group.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class _Grouping:
 
 
 def _depth_first(kernels: Sequence[Kernel], makers: dict[int, int], results: Iterable[int]) -> list[int]:
-    """The positions of kernels, each after those that it reads from, in the order in which a walk from results ends."""
+    """The positions of kernels in post-order of a walk from the results, each after those that it reads from."""
     found: list[int] = []
     state = [0] * len(kernels)
     starts = [makers[value] for value in results if value in makers]

@@ -1,11 +1,11 @@
-"""How far estimates of peak memory were from what compilers needed, by compiler and by whose program is estimated.
+"""The errors of estimated peak memory: by compiler, for our partitioned program and for the compiler's own.
 
 The figures are those of `tests/cost/compiled.py`, whose table is in `docs/cost.md`: training and serving steps of many
 kinds on eight devices, compiled to the end by XLA for H100 and for v5e.
 
-Where shardings conflict, compilers may resolve that otherwise than `pyshardy`, as they rewrite the program before they
-propagate; the memory is another one then. A sign of it is that devices exchange the dimension over which they are split
-(all-to-all) for a good part of what they send. Steps with that sign have a known error of their own.
+Compilers rewrite a program before they propagate. So they may resolve conflicting shardings otherwise than `pyshardy`,
+and the memory differs. Many all-to-alls, by their part of all that is sent, are a sign of such conflicts. Steps with
+that sign have a known error of their own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.82
 
 
 def is_conflicting(sent: Iterable[tuple[str, int]]) -> bool:
-    """Whether so much is exchanged between dimensions that shardings conflict.
+    """Whether so much is exchanged between dimensions that it is a sign of conflicting shardings.
 
     Args:
         sent: Kinds of collectives, and the bytes that a device sends for them.

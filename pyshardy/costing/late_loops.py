@@ -1,4 +1,4 @@
-"""Runs the loops of products that are cut into parts as late as they may, as XLA for TPUs does.
+"""Runs the loops of products that are cut into parts as late as possible, as XLA for TPUs does.
 
 The partitioner cuts a product into parts if an operand is gathered or the result scattered: a loop multiplies one part
 while it sends another. Such a loop runs right before its result is read. Most are gradients of weights, which the
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pyshardy.costing.kernels import Kernel, Kernels, has_product
 
 _MOST_PRODUCTS = 2
-"""A loop of parts multiplies one part in each direction of a ring; a loop over layers multiplies more."""
+"""The most products of a loop of parts: one part in each direction of a ring. A loop over layers has more."""
 
 
 def with_late_loops(kernels: Sequence[Kernel], ends: Mapping[int, int]) -> tuple[list[Kernel], Mapping[int, int]]:

@@ -1,9 +1,9 @@
-"""A time that no way to shard a program can be faster than, by the cost model: that of its products alone.
+"""A lower bound of the time of a program under any sharding, by the cost model: the time of its products alone.
 
 Each product or convolution of a program is one kernel in the program of a device, whatever the shardings. Kernels run
-one after the other. A device computes at least the part of each that it has when all devices share the work, and its
-kernel takes at least as long as its arithmetic, as its operands and result take to be read and written, and as the
-launch of a kernel. The bound is the sum of these times. It leaves out all other kernels and all collectives.
+one after the other. A device computes at least its equal part of each. That kernel takes at least the time of its
+arithmetic, the time to read its operands and to write its result, and the time of a launch. The bound is the sum of
+these times. It leaves out all other kernels and all collectives.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Bound:
         return sum(self.kernel(kernel, known) for kernel in block.kernels)
 
     def kernel(self, kernel: Kernel, known: Collection[int] | None) -> float:
-        """The bound of one run of a kernel; of values that are not known to be stored, reading counts nothing."""
+        """The bound of one run of a kernel. Reading a value counts only if the value is known to be stored."""
         op = kernel.root
         if not kernel.inner:
             return self._product(kernel, known) if self._stays_a_product(kernel) else 0.0

@@ -74,7 +74,7 @@ class _Lowering:
         return ops
 
     def _turned(self, block: FlatBlock, makers: dict[int, CostOp]) -> frozenset[int]:
-        """Results that are transposed right after a collective: copies restore the layout, and change it again."""
+        """Results of a collective that are transposed at once: copies restore the layout, and change it again."""
         found = set()
         for value in block.results:
             op = makers.get(value)

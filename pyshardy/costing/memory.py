@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from pyshardy.costing.compilers import Compiler
-from pyshardy.costing.flat import CONSTANTS, Flat
+from pyshardy.costing.flat import Flat
 from pyshardy.costing.heap import heap_bytes
 from pyshardy.costing.hiding import hidden, is_beside
 from pyshardy.costing.kernels import UPDATING, Kernel, Kernels
@@ -21,6 +21,7 @@ from pyshardy.costing.order import ordered
 from pyshardy.costing.overwriting import with_copies
 from pyshardy.costing.program import CostInput, CostTensor
 from pyshardy.costing.tiles import tiled_values
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
 _SMALL_PART = 100_000
 """A buffer smaller than this fraction of all is not put into the memory of results: that would save nothing."""
@@ -40,7 +41,7 @@ class _Slot:
         self.mask |= ((1 << (end - start + 1)) - 1) << (start + 1)
 
     def takes(self, start: int, end: int, shared: Iterable[int]) -> bool:
-        """Whether the memory is free; one value may follow another in one kernel only if that kernel works in place."""
+        """Whether the memory is free. In one kernel a value may follow another only if the kernel works in place."""
         for first, last, value in self.busy:
             if start <= last and first <= end:
                 is_handed_on = (last == start and value in shared) or (first == end and -1 in shared)
@@ -226,7 +227,7 @@ class _Places:
         chains: list[list[int]] = []
         for at, kernel in enumerate(self.kernels):
             for index, value in enumerate(kernel.writes):
-                if value in self.is_placed or kernel.root.kind.name in CONSTANTS:
+                if value in self.is_placed or kernel.root.kind.name in PROGRAM_CONSTANTS:
                     continue
                 previous = self._taken_over(kernel, index, value, at, ends)
                 if previous is None:

@@ -1,7 +1,7 @@
 """Moves sums over devices behind the loop that adds them up, as XLA for TPUs and GPUs does.
 
-Where each round of a loop sums an array over devices only to add it to a part of the state that nothing else reads, the
-rounds can add what each device has, and one sum over devices follows the loop.
+A loop may sum an array over devices in each round, only to add it to a part of its state. If nothing else reads that
+part, each device can add its own array in the rounds. One sum over devices then follows the loop.
 """
 
 from __future__ import annotations

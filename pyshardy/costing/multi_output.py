@@ -1,9 +1,9 @@
 """Merges kernels that run over the same elements into kernels with several results, as compilers for GPUs do.
 
 Two kernels can be one if both run over arrays of one shape, and the second reads what the first wrote, or both read the
-same array. A kernel that reduces the last dimensions can also hold what reads its result: XLA keeps whole rows on one
-multiprocessor, so a softmax or a normalization reads and writes memory once. The last dimensions are those in memory,
-where `orders` knows them.
+same array. A kernel that reduces the last dimensions can also hold the readers of its result, as XLA keeps whole rows
+on one multiprocessor. So a softmax or a normalization reads and writes memory once. The last dimensions are those in
+memory, where `orders` knows them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import prod
 
 from pyshardy.costing.flat import BITCAST
 from pyshardy.costing.kernels import Kernel, Kernels
-from pyshardy.costing.orders import Order, in_memory, is_last
+from pyshardy.costing.orders import DimOrder, in_memory, is_last
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 from pyshardy.costing.work import TRANSCENDENTAL
 from pyshardy.rules.properties import ELEMENTWISE
@@ -30,7 +30,7 @@ _TRANSPOSE = "stablehlo.transpose"
 _Shape = tuple[int, ...]
 
 
-def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, Order]) -> Kernels:
+def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, DimOrder]) -> Kernels:
     """A block with kernels merged, and the blocks inside too.
 
     Args:
@@ -41,7 +41,7 @@ def merged(block: Kernels, tensors: Sequence[CostTensor], orders: Mapping[int, O
     return _merged(block, [in_memory(tensor, orders.get(value)) for value, tensor in enumerate(tensors)], orders)
 
 
-def _merged(block: Kernels, shapes: Sequence[_Shape], orders: Mapping[int, Order]) -> Kernels:
+def _merged(block: Kernels, shapes: Sequence[_Shape], orders: Mapping[int, DimOrder]) -> Kernels:
     """The same, with the shape of every value in memory."""
     kernels = [
         kernel._replace(inner=tuple([_merged(one, shapes, orders) for one in kernel.inner])) if kernel.inner else kernel
@@ -102,7 +102,7 @@ class _Merger:
         kernels: Sequence[Kernel],
         results: Iterable[int],
         shapes: Sequence[_Shape],
-        orders: Mapping[int, Order],
+        orders: Mapping[int, DimOrder],
     ) -> None:
         self.results, self.shapes = frozenset(results), shapes
         self.groups = [_Group(kernel, _space(kernel, self.shapes, orders), at) for at, kernel in enumerate(kernels)]
@@ -170,7 +170,7 @@ class _Merger:
         return found
 
     def _delay(self, first: _Group, second: _Group) -> None:
-        """Let the kernels that need what one writes run after another, in whose place it will run."""
+        """Move the kernels that need the results of one kernel behind another kernel, in whose place it will run."""
         later = self._after(first, second.at) - {second}
         if later:
             self.groups.sort(key=lambda one: one.at)
@@ -257,7 +257,7 @@ class _Merger:
         return Kernel(own, tuple(reads), tuple(writes), in_place, (), waits)
 
 
-def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order]) -> _Space | None:
+def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, DimOrder]) -> _Space | None:
     """The elements that a kernel runs over; None if it cannot be merged."""
     root = kernel.root
     if kernel.inner or len(root.results) != 1 or root.traffic is not None:
@@ -286,7 +286,7 @@ def _space(kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order]
     return _Space(shape, rows, columns, *_accesses(kernel, shapes, orders, shape, "same")) if shape else None
 
 
-def _renames(op: CostOp, orders: Mapping[int, Order]) -> bool:
+def _renames(op: CostOp, orders: Mapping[int, DimOrder]) -> bool:
     """Whether an op is a transpose that leaves an array as it is in memory."""
     return op.kind.name == _TRANSPOSE and op.operands[0] in orders and op.results[0] in orders
 
@@ -308,7 +308,7 @@ def _reduced(kind: CostKind) -> tuple[int, ...]:
 
 
 def _accesses(
-    kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, Order], shape: _Shape, start: str
+    kernel: Kernel, shapes: Sequence[_Shape], orders: Mapping[int, DimOrder], shape: _Shape, start: str
 ) -> tuple[frozenset[int], frozenset[int]]:
     """The values that a kernel reads at the element that it computes, and those that it reads once for a row.
 
@@ -341,7 +341,7 @@ def _accesses(
 
 
 def _step(op: CostOp, way: str) -> str:
-    """How a kernel reads the operands of an op whose result it reads in some way."""
+    """How a kernel reads the operands of an op, given how it reads the result."""
     name = op.kind.name
     if name == _REDUCE:
         return way if not _sums(op) else "same" if way == "row" else "other"

@@ -47,7 +47,7 @@ def ordered(
 
 
 def _with_fills(kernels: Sequence[Kernel], fills: Sequence[Kernel]) -> list[Kernel]:
-    """Kernels with those that read nothing, such as zeros, each before the first that reads its result."""
+    """All kernels: one that reads nothing, such as zeros, comes right before the first reader of its result."""
     makers = {value: kernel for kernel in fills for value in kernel.writes}
     left = dict.fromkeys(map(id, fills))
     found: list[Kernel] = []
@@ -94,7 +94,7 @@ def _breadth(
 def _freeing(
     kernels: Sequence[Kernel], users: list[list[int]], waits: list[int], size: Callable[[int], int], kept: set[int]
 ) -> list[Kernel]:
-    """The program's order, except that a kernel that needs no more memory than it frees runs as soon as it may.
+    """The order of the program, but a kernel that needs no more memory than it frees runs as soon as it may.
 
     Thus the gradient of a weight is computed while its layer is at hand, and not with the update at the end.
     """

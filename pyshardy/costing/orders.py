@@ -1,8 +1,8 @@
 """The order in memory of the dimensions of products, and of what is computed from them element by element.
 
-As XLA for GPUs has it: a product is written with its batch dimensions first, then those of its left operand, then those
-of its right one; a transpose after it only gives them other numbers. Where two products meet, the earlier one decides.
-The later one is written with those of its right operand first, if that fits.
+The rules are those of XLA for GPUs. A product is written with its batch dimensions first, then those of its left
+operand, then those of its right one. A transpose after it only gives these dimensions other numbers. Where two products
+meet, the earlier one decides. The later one is written with those of its right operand first, if that fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHAINED = frozenset(("stablehlo.convert", "stablehlo.negate"))
 _MATRIX = 2
 """An array of no more dimensions is in either order."""
 
-Order = tuple[int, ...]
+DimOrder = tuple[int, ...]
 """The dimensions of an array from the slowest to the fastest, with numbers that leave out those of one element."""
 
 
@@ -38,8 +38,8 @@ class _Origin(NamedTuple):
     """
 
     shape: tuple[int, ...]
-    order: Order
-    others: frozenset[Order]
+    order: DimOrder
+    others: frozenset[DimOrder]
     sources: tuple[int, ...]
     at: int
     is_source: bool = False
@@ -53,7 +53,7 @@ class Orders(NamedTuple):
         turned: The products that meet an earlier one in an order in which they cannot be written.
     """
 
-    of: dict[int, Order]
+    of: dict[int, DimOrder]
     turned: frozenset[int]
 
 
@@ -63,12 +63,12 @@ def find_orders(flat: Flat) -> Orders:
     Args:
         flat: The program.
     """
-    found, turned = dict[int, Order](), set[int]()
+    found, turned = dict[int, DimOrder](), set[int]()
     _look(flat.body, found, turned)
     return Orders(found, frozenset(turned))
 
 
-def _look(block: FlatBlock, orders: dict[int, Order], turned: set[int]) -> None:
+def _look(block: FlatBlock, orders: dict[int, DimOrder], turned: set[int]) -> None:
     readers: dict[int, int] = {}
     for one in block.ops:
         for value in {*one.op.operands, *(outer for region in one.inner for outer in region.outer)}:
@@ -87,7 +87,7 @@ def _look(block: FlatBlock, orders: dict[int, Order], turned: set[int]) -> None:
 def _origin(
     op: CostOp, at: int, found: dict[int, _Origin], readers: dict[int, int], turned: set[int]
 ) -> _Origin | None:
-    """What the result of an op is computed from; later products that do not fit join those that are turned."""
+    """The values that the result of an op is computed from. Later products that do not fit are added to `turned`."""
     (value,), shape = op.results, squeezed(op.kind.results[0])
     if op.kind.name == _PRODUCT:
         order, swapped = _product_orders(op)
@@ -117,7 +117,7 @@ def _origin(
     return _Origin(shape, origin.order, frozenset((origin.order,)), sources, origin.at)
 
 
-def _product_orders(op: CostOp) -> tuple[Order, Order]:
+def _product_orders(op: CostOp) -> tuple[DimOrder, DimOrder]:
     """The orders in which a product can be written: the left operand's dimensions first, or the right one's."""
     numbers, shape = op.kind.fact("dot_dimension_numbers"), op.kind.results[0].shape or ()
     assert isinstance(numbers, DotNumbers)
@@ -135,7 +135,7 @@ def _transposed(op: CostOp, origin: _Origin, value: int) -> _Origin | None:
         return None
     after = _without_ones(permutation, before.shape or ())
 
-    def renamed(order: Order) -> Order:
+    def renamed(order: DimOrder) -> DimOrder:
         return tuple([after.index(dim) for dim in order])
 
     sources = (value,) if origin.is_source else ()
@@ -143,7 +143,7 @@ def _transposed(op: CostOp, origin: _Origin, value: int) -> _Origin | None:
     return _Origin(squeezed(op.kind.results[0]), renamed(origin.order), others, sources, origin.at, origin.is_source)
 
 
-def _without_ones(order: Iterable[int], shape: tuple[int, ...]) -> Order:
+def _without_ones(order: Iterable[int], shape: tuple[int, ...]) -> DimOrder:
     """An order of dimensions without those of one element, with the numbers that are left.
 
     >>> _without_ones((2, 0, 1, 3), (5, 1, 7, 9))
@@ -158,7 +158,7 @@ def squeezed(tensor: CostTensor) -> tuple[int, ...]:
     return tuple([size for size in tensor.shape or () if size != 1])
 
 
-def in_memory(tensor: CostTensor, order: Order | None) -> tuple[int, ...]:
+def in_memory(tensor: CostTensor, order: DimOrder | None) -> tuple[int, ...]:
     """The shape of an array in the order in which it lies in memory, without dimensions of one element.
 
     Args:
@@ -169,7 +169,7 @@ def in_memory(tensor: CostTensor, order: Order | None) -> tuple[int, ...]:
     return shape if order is None or len(order) != len(shape) else tuple([shape[dim] for dim in order])
 
 
-def is_last(dims: Collection[int], tensor: CostTensor, order: Order | None) -> bool:
+def is_last(dims: Collection[int], tensor: CostTensor, order: DimOrder | None) -> bool:
     """Whether some dimensions of an array are the fastest in memory.
 
     Args:
@@ -187,7 +187,7 @@ def is_last(dims: Collection[int], tensor: CostTensor, order: Order | None) -> b
     return not inside or inside == set(whole[-len(inside) :])
 
 
-def is_matrix(product: CostOp, place: int, order: Order) -> bool:
+def is_matrix(product: CostOp, place: int, order: DimOrder) -> bool:
     """Whether an operand is one matrix per batch as it lies in memory: the dimensions to sum over, and the rest.
 
     Args:

@@ -1,7 +1,7 @@
 """Copies values that a block overwrites while other kernels may still read them, as XLA does before it orders kernels.
 
-Results reuse the memory of donated arguments and of the state of a loop. If dependencies do not force a reader of the
-old value to run before the kernel that writes the new one, XLA copies the old value first.
+Results reuse the memory of donated arguments and of the state of a loop. A kernel may overwrite a value before all
+readers of the old value have run. If no dependency forces these to run first, XLA copies the old value.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Gives every product its own copy of an operand that others read in another order, as XLA for GPUs does.
 
-A product wants the dimensions that it sums over next to each other, in one order with the rest. What is computed behind
-a transpose, such as the probabilities of attention from its scores, is written in the order of the product that reads
-it. So the gradient computes it once more from the scores, and it is not kept from the forward pass. What already is one
-matrix per batch for a product, as it lies in memory, is read as it is.
+A product wants the dimensions that it sums over next to each other, in one order with the rest. A value that is
+computed from a transposed one, such as the probabilities of attention from the scores, is written in the order of the
+product that reads it. So it is not kept from the forward pass: the gradient computes it once more from the scores. An
+operand that lies in memory as one matrix per batch is read as it is.
 """
 
 from __future__ import annotations
 
 from pyshardy.costing.kernels import Kernel, Kernels, has_product
-from pyshardy.costing.orders import Order, is_matrix
+from pyshardy.costing.orders import DimOrder, is_matrix
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import DotNumbers
 
@@ -19,7 +19,7 @@ _FREE_RANK = 2
 """A matrix is read in either order."""
 
 
-def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int, Order]) -> Kernels:
+def with_own_copies(block: Kernels, tensors: list[CostTensor], orders: dict[int, DimOrder]) -> Kernels:
     """A block in which products that sum over other dimensions of a value read copies, and the blocks inside too.
 
     Args:

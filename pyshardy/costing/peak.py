@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyshardy.costing.arguments import BACKWARD, CACHE, INPUTS, OPTIMIZER, PARAMETERS, argument_categories
 from pyshardy.costing.compilers import ACCELERATOR, Compiler
-from pyshardy.costing.flat import CONSTANTS, Flat
+from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.kernels import Kernel, Kernels, all_kernels
@@ -15,6 +15,7 @@ from pyshardy.costing.lowering import lower
 from pyshardy.costing.memory import Planner
 from pyshardy.costing.memory_plan import MemoryPlan
 from pyshardy.costing.program import CostProgram, OpOrigin, SourceLine
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 
 OUTPUTS, GRADIENTS, ACTIVATIONS = "results", "gradients", "activations"
 TEMPORARIES, TABLES = "temporaries", "constants"
@@ -132,7 +133,7 @@ def _table_bytes(flat: Flat, block: Kernels) -> int:
         value
         for kernel in all_kernels(block)
         for op in kernel.ops
-        if op.kind.name in CONSTANTS
+        if op.kind.name in PROGRAM_CONSTANTS
         for value in op.results
         if value not in flat.uniform
     }

@@ -1,8 +1,8 @@
 """Merges what is computed element by element into the products beside it, as compilers for TPUs do.
 
-The matrix unit reads what elementwise ops, slices and paddings make of operands as they are computed, and hands its
-results to elementwise ops before they are stored. Of what only products read, each computes its own, even if this reads
-more than storing it once would.
+Elementwise ops, slices and paddings of operands are computed while the matrix unit reads them. Elementwise ops of its
+results are computed before these are stored. A value that only products read is computed by each of them, even if
+storing it once would read less.
 """
 
 from __future__ import annotations

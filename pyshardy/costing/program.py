@@ -41,8 +41,8 @@ class CostTensor:
 
 
 KERNEL_NAME, KERNEL_COST, KERNEL_CAUSAL = "kernel_name", "kernel_cost", "kernel_causal"
-"""Facts of custom calls: the name of the kernel; its operations, evaluations of functions and bytes, as its author
-states them; whether a causal mask halves its products."""
+"""Facts of custom calls: the name of the kernel; the operations, evaluations of functions and bytes that its author
+states; whether a causal mask halves its products."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,7 @@ class CostKind:
 
 PAIRS = "source_target_pairs"
 """The fact of a permutation: who sends to whom."""
-PRODUCTS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
+MATRIX_UNIT_OPS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
 """Ops whose operands the matrix unit reads, in a precision that they may ask for."""
 IS_PRECISE = "is_precise"
 """The fact of a product: it asks for more than the default precision."""

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from pyshardy.costing.hardware import Hardware
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
-from pyshardy.costing.work import CUSTOM_CALL, Work, is_cumulative, work_of
+from pyshardy.costing.work import Work, is_cumulative, work_of
 from pyshardy.rules.opspec import op_names
+from pyshardy.rules.properties import CUSTOM_CALL
 
 _SLICING = frozenset(op_names("stablehlo.", "slice dynamic_slice gather"))
 _UPDATING = frozenset(op_names("stablehlo.", "dynamic_update_slice scatter"))
@@ -46,7 +47,7 @@ class Price(NamedTuple):
 
 
 def multiplied(kind: CostKind) -> str:
-    """The element type that an op multiplies: that of its first operand; for a kernel, of the first with numbers.
+    """The element type that an op multiplies: that of its first operand; in a kernel, of its first with numbers.
 
     Kernels often have operands first that say where their data lies.
     """

@@ -1,7 +1,7 @@
 """Merges what is computed element by element into the scatter that alone reads it, as compilers for accelerators do.
 
-A scatter that adds to zeros writes them itself, whoever else starts from zeros: no array of zeros stays in memory. XLA
-for GPUs computes updates and indices in the kernel of the scatter too.
+A scatter that adds to zeros writes the zeros itself. So no array of zeros stays in memory, even if others start from
+it. XLA for GPUs computes updates and indices in the kernel of the scatter too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Estimates the time of a program whose collectives overlap kernels.
 
 It uses list scheduling on one stream for kernels and one stream per network. A kernel or collective starts when its
-operands are ready and its stream is free; of several, the first in program order. Where the chip's compiler cuts
-products and collectives into pieces, a collective starts with the first piece of the product that it sends, and a
-product starts with the first piece that it receives. A loop takes all streams, and its rounds do not overlap. A
-conditional counts as its slowest branch.
+operands are ready and its stream is free; of several, the first in program order. Some compilers cut products and
+collectives into pieces. Then a collective starts when the first piece of its product is computed, and a product starts
+when the first piece of its operand has arrived. A loop takes all streams, and its rounds do not overlap. A conditional
+counts as its slowest branch.
 """
 
 from __future__ import annotations

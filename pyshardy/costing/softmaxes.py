@@ -1,9 +1,9 @@
 """Computes softmaxes in the products that they read, as XLA for TPUs does.
 
-Where a product of 16-bit floats is converted to f32, scaled or masked, and goes through a softmax, one kernel computes
-all of it. It writes the exponentials, in f32, and the sum of each row. What needs the softmax, also in the backward
-pass, divides one by the other. Without arithmetic between the conversion and the softmax, or with longer rows, the
-product is stored and the exponentials are computed where they are read.
+A product of 16-bit floats may be converted to f32, scaled or masked, and go through a softmax. Then one kernel computes
+all of it. It writes the exponentials, in f32, and the sum of each row. The readers of the softmax, also in the backward
+pass, divide one by the other. If there is no arithmetic between the conversion and the softmax, or if rows are longer,
+the product is stored. The exponentials are then computed where they are read.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyshardy.costing.flat import BITCAST, CONSTANTS, FlatBlock
+from pyshardy.costing.flat import BITCAST, FlatBlock
 from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.program import CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import ELEMENTWISE, PROGRAM_CONSTANTS
 
 _DOT, _CONVERT, _REDUCE = "stablehlo.dot_general", "stablehlo.convert", "stablehlo.reduce"
 _EXPONENTIAL, _SUBTRACT, _BROADCAST = "stablehlo.exponential", "stablehlo.subtract", "stablehlo.broadcast_in_dim"
 _MAXIMUM: Final = "stablehlo.maximum"
 _SHAPING: Final = frozenset((BITCAST, *op_names("stablehlo.", "reshape transpose")))
-_REPEATING: Final = CONSTANTS | {_BROADCAST}
+_REPEATING: Final = PROGRAM_CONSTANTS | {_BROADCAST}
 _SHORT: Final = frozenset(("bf16", "f16"))
 
 
@@ -49,7 +49,7 @@ def softmaxes(block: FlatBlock, longest: int) -> dict[int, int]:
 
 
 def _row(scores: int, most: int, makers: Mapping[int, CostOp]) -> int:
-    """The number of elements in a row of which a value is the largest, for all of them; 0 if it is something else."""
+    """The length of the rows whose largest elements a value holds, repeated along the row; 0 if it is another value."""
     while (op := makers.get(most)) is not None:
         if op.kind.name == _REDUCE:
             is_most = op.kind.fact("body") == (_MAXIMUM,) and op.operands[0] == scores
@@ -73,7 +73,7 @@ def _is_large(value: int, makers: Mapping[int, CostOp]) -> bool:
 
 
 def _product(value: int, makers: Mapping[int, CostOp]) -> int | None:
-    """The product whose elements, converted to f32 and changed one by one, are a value; None if there is none."""
+    """The product of which a value has the elements, converted to f32 and changed one by one; None if there is none."""
     is_changed = False
     size = makers[value].kind.results[0].elements if value in makers else 0
     while (op := makers.get(value)) is not None:
@@ -96,7 +96,7 @@ def _product(value: int, makers: Mapping[int, CostOp]) -> int | None:
 
 
 def _is_array(value: int, size: int, makers: Mapping[int, CostOp]) -> bool:
-    """Whether a value has an element of its own for each of so many, other than by repeating fewer."""
+    """Whether a value has this many elements of its own, and does not only repeat fewer."""
     op = makers.get(value)
     return op is not None and op.kind.name not in _REPEATING and op.kind.results[0].elements == size
 

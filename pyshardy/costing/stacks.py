@@ -1,8 +1,8 @@
 """Gathers a stack that is sharded on the dimension from which slices are taken, as XLA's partitioner does.
 
-Of layers that are stacked for a scan and sharded on the layer dimension, `pyshardy` moves the sharding to another
-dimension before it takes a slice, and gathers the slice. XLA gathers the whole stack, in every round of the loop: it
-sends as many times more as there are layers, and holds all of them.
+Layers may be stacked for a scan, and sharded on the dimension of layers. `pyshardy` then moves the sharding to another
+dimension, takes a slice, and gathers the slice. XLA gathers the whole stack in every round of the loop. With n layers
+it sends n times as much, and it holds all of them.
 """
 
 from __future__ import annotations

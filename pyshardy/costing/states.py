@@ -52,7 +52,7 @@ def twin_results(op: CostOp, numbers: Mapping[int, int]) -> dict[int, int]:
 
 
 def _twins(op: CostOp, numbers: Mapping[int, int], dropped: Mapping[int, object]) -> dict[int, int]:
-    """The positions in the state that start and change as an earlier position does."""
+    """The positions in the state with the same start and the same changes as an earlier position."""
     body = op.regions[1]
     makers = {value: one for one in body.ops for value in one.results if len(one.results) == 1}
     first: dict[tuple[int, str], list[int]] = {}

@@ -1,8 +1,8 @@
 """The memory of arrays in tiles, as TPUs keep them: the last two dimensions of the layout are rounded up.
 
-XLA for TPUs chooses the layout that needs the fewest bytes among those that the ops can work with. A product takes an
-operand, and gives its result, with a dimension along the 128 lanes that is not one of its batch; a convolution with the
-batch or the features along them. So heads of 64 elements over sequences of 64 take twice their bytes.
+XLA for TPUs chooses the layout that needs the fewest bytes among those that the ops can work with. The operands and the
+result of a product have a dimension along the 128 lanes that is not a batch dimension. Those of a convolution have the
+batch or the features there. So heads of 64 elements over sequences of 64 take twice their bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.program import PRODUCTS, CostKind, CostOp, CostTensor
+from pyshardy.costing.program import MATRIX_UNIT_OPS, CostKind, CostOp, CostTensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
 _LANES, _SUBLANES = 128, 8
@@ -74,7 +74,7 @@ def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
 
 
 def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:
-    if kind.name not in PRODUCTS:
+    if kind.name not in MATRIX_UNIT_OPS:
         return ()
     numbers = kind.fact("dot_dimension_numbers")
     if isinstance(numbers, DotNumbers):

@@ -60,7 +60,7 @@ class Topology:
 
         Args:
             axes: The name and size of each mesh axis; a smaller size means a sub-axis. None if the groups match no
-                axes; then the collective is assumed to reach as far out as a group of its size can.
+                axes. Then the collective is assumed to use the outermost network that a group of its size can reach.
             group_size: The number of devices in a group.
         """
         found: list[Lane] = []

@@ -33,8 +33,8 @@ class CollectiveRow:
             op itself. In a compiler's program the name of the op, such as "dot_general in the gradient".
         source: File, line and column of the op; None if unknown.
         user_source: The place in the user's own code, if `source` is in a library that the user calls.
-        windowed: The collective that a compiler cut into permutes beside a product, such as "all_gather", if it is one
-            of these permutes.
+        windowed: For a permute, the collective of which it is a part, such as "all_gather": a compiler cut that into
+            permutes beside a product.
         need: The same as `cause`, as data, if pyshardy made it; it is no part of `to_json`.
     """
 

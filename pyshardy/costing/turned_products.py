@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pyshardy.costing.flat import KEPT_COPY, Flat, FlatBlock, FlatOp
 from pyshardy.costing.flatten import without_dead
-from pyshardy.costing.orders import CHAINED, Order, find_orders
+from pyshardy.costing.orders import CHAINED, DimOrder, find_orders
 from pyshardy.costing.program import CostKind, CostOp, CostTensor
 
 _READ_THROUGH = CHAINED | {"stablehlo.transpose"}
@@ -32,7 +32,7 @@ def with_turned_products(flat: Flat) -> Flat:
     return flat._replace(body=without_dead(_block(flat.body, turned, tensors)), tensors=tensors)
 
 
-def _block(block: FlatBlock, turned: Mapping[int, Order], tensors: list[CostTensor]) -> FlatBlock:
+def _block(block: FlatBlock, turned: Mapping[int, DimOrder], tensors: list[CostTensor]) -> FlatBlock:
     makers = {one.op.results[0]: one.op for one in block.ops if len(one.op.results) == 1}
     readers: dict[int, int] = {}
     for one in block.ops:
@@ -48,7 +48,7 @@ def _block(block: FlatBlock, turned: Mapping[int, Order], tensors: list[CostTens
 
 
 def _copied(
-    op: CostOp, turned: Mapping[int, Order], makers: Mapping[int, CostOp], tensors: list[CostTensor]
+    op: CostOp, turned: Mapping[int, DimOrder], makers: Mapping[int, CostOp], tensors: list[CostTensor]
 ) -> list[FlatOp]:
     """An op with a copy of its result; conversions and the transpose of a product are parts of the copy."""
     before: list[FlatOp] = []

@@ -1,7 +1,7 @@
 """Makes small products with vectors multiplications and sums, as XLA for GPUs does: these join other kernels.
 
-A product is one with vectors if an operand has only batch dimensions and those that are summed, as in the attention of
-one new token.
+It is a product with vectors if one operand has only batch dimensions and summed dimensions, as in the attention of one
+new token.
 """
 
 from __future__ import annotations

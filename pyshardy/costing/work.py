@@ -24,7 +24,7 @@ from pyshardy.costing.program import (
 )
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 from pyshardy.rules.opspec import op_names
-from pyshardy.rules.properties import ELEMENTWISE
+from pyshardy.rules.properties import CUSTOM_CALL, ELEMENTWISE
 
 
 class Work(NamedTuple):
@@ -36,7 +36,8 @@ class Work(NamedTuple):
         is_matrix: Whether the matrix unit of the chip does them.
         is_known: Whether the cost of the op is known; if not, the numbers are 0.
         is_solver: Whether it decomposes or solves a matrix, one block of rows after another.
-        bytes: The bytes that a kernel reads and writes, as its author states; 0 for those of its operands and results.
+        bytes: The bytes that a kernel reads and writes, as its author states. 0 stands for the bytes of its operands
+            and results.
     """
 
     flops: float = 0.0
@@ -340,7 +341,6 @@ def _attention(kind: CostKind, name: str, heads_first: bool) -> Work:
     return Work(2.0 * products * share * prod(query) * read, is_matrix=True)
 
 
-CUSTOM_CALL = "stablehlo.custom_call"
 _LARGEST = frozenset(("ApproxTopK", "PartialReduce", "TopK", "mhlo.topk"))
 """The targets of calls that find the largest elements."""
 _FLOATS = ("f", "bf")

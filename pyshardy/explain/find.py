@@ -10,8 +10,9 @@ from pathlib import PurePath
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.text import named_type
 from pyshardy.errors import UsageError
-from pyshardy.explain.names import EDGE, Names, named_scope, short_label
+from pyshardy.explain.names import Names, named_scope, short_label
 from pyshardy.explain.subject import Label, Subject
+from pyshardy.rules.properties import EDGE
 from pyshardy.source.cells import cell_name, file_name
 
 _LINE = re.compile(r"(.+?):(\d{1,18})(?::(\d{1,18}))?")

@@ -14,13 +14,13 @@ from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding, is_equivalent
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.errors import ShardyError
-from pyshardy.explain.names import EDGE
 from pyshardy.explain.why import Why
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.propagation.views import to_other_side
 from pyshardy.reshard.collective_plan import plan_collectives
 from pyshardy.reshard.factors import project_tensors
 from pyshardy.reshard.plan import OpInput, OpPlan, plan_op
+from pyshardy.rules.properties import EDGE
 from pyshardy.rules.rule import FactorKind, Rule
 
 DECIDED_BY_LAST = frozenset((CONSTRAINT, EDGE, "sdy.func_data_flow_edge", "func.return"))

@@ -6,11 +6,10 @@ from pyshardy.core.scopes import OF_JAX, is_gradient, scope_path, user_scopes
 from pyshardy.explain.subject import Label, Subject
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.propagation.trace import GROUP_STEP, MAIN_RESULT
+from pyshardy.rules.properties import EDGES
 from pyshardy.source.cells import file_name
 
-EDGE = "sdy.data_flow_edge"
 MANUAL = "sdy.manual_computation"
-_EDGES = (EDGE, "sdy.func_data_flow_edge")
 _REGIONS = {
     "stablehlo.while": "loop",
     "stablehlo.case": "conditional",
@@ -90,7 +89,7 @@ class Names:
     def op(self, op: int) -> str:
         """An op in words: "dot_general in mlp at model.py:41"."""
         label = self.label(op)
-        if label.name in _EDGES:
+        if label.name in EDGES:
             return self._edge(op)
         if label.name == "func.return":
             return "the return"
@@ -110,7 +109,7 @@ class Names:
             if not makers:
                 break
             at = makers[0]
-            if self.label(at).file is not None and self.label(at).name not in _EDGES:
+            if self.label(at).file is not None and self.label(at).name not in EDGES:
                 return f" behind {self.op(at)}"
         return ""
 
@@ -133,7 +132,7 @@ class Names:
         if owner < 0:
             return f"value {value}"
         label, results = self.label(owner), program.results[owner]
-        if label.name in _EDGES:
+        if label.name in EDGES:
             return self._carried(owner)
         if value not in results:
             return self._inside(value, owner)

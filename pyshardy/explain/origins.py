@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.explain.history import Chain
-from pyshardy.explain.names import EDGE, Names, place_text
+from pyshardy.explain.names import Names, place_text
 from pyshardy.explain.subject import Subject
 from pyshardy.propagation.origins import CONSTRAINT
+from pyshardy.rules.properties import EDGE
 
 
 class OriginKind(Enum):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from pyshardy.core.text import STANDARD_INPUT
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.ir.module import Module
 
 BYTECODE_MAGIC = b"ML\xefR"
-STANDARD_INPUT = "-"
 
 
 def read_file(path: str | Path, allow_unregistered_dialects: bool = False, isolate: bool = False) -> Module:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pyshardy.core.text import STANDARD_INPUT
 from pyshardy.errors import InvalidModuleError, UsageError
 from pyshardy.frontend.annotated import MeshArgument, import_annotations, may_be_annotated, mesh_text
-from pyshardy.frontend.from_text import STANDARD_INPUT, read_bytes, read_text_or_bytecode
+from pyshardy.frontend.from_text import read_bytes, read_text_or_bytecode
 from pyshardy.ir.module import Module
 
 

@@ -8,7 +8,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.ir.diagnostics import PassError, errors_of
 from pyshardy.ir.nodes import Op
-from pyshardy.ir.strings import is_utf8, shown
+from pyshardy.ir.strings import is_utf8, readable
 
 
 def read_attribute(op: Op, name: str, text: str) -> Any:
@@ -23,9 +23,9 @@ def read_attribute(op: Op, name: str, text: str) -> Any:
         PassError: The text is not UTF-8, or MLIR cannot read it.
     """
     if not is_utf8(text):
-        raise PassError(op, f"has {name} = {shown(text)}, which is not UTF-8")
+        raise PassError(op, f"has {name} = {readable(text)}, which is not UTF-8")
     with errors_of(ir.Context.current) as errors:
         try:
             return ir.Attribute.parse(text)
         except ir.MLIRError as error:
-            raise PassError(op, f"has {name} = {shown(text)}, which cannot be read: {errors[0].message}") from error
+            raise PassError(op, f"has {name} = {readable(text)}, which cannot be read: {errors[0].message}") from error

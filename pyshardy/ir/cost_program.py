@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.mesh import device_count
 from pyshardy.core.sharding_on_mesh import Meshes
 from pyshardy.costing.program import (
-    IS_PRECISE,
-    PAIRS,
-    PRODUCTS,
-    RAGGED_NUMBERS,
     CostBlock,
     CostInput,
-    CostKind,
     CostOp,
     CostProgram,
     CostTensor,
     OpOrigin,
     OpTraffic,
-    RaggedNumbers,
     SourceLine,
-)  # fmt: skip
+)
 from pyshardy.ir.compiler_causes import CompilerCauses
-from pyshardy.ir.constants import splat_number
-from pyshardy.ir.dialects import stablehlo
-from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.cost_kinds import RUN_ONCE, WITH_REGIONS, SharedKinds
 from pyshardy.ir.functions import (
     CALL,
     arg_attrs,
@@ -40,39 +30,18 @@ from pyshardy.ir.functions import (
     result_attrs,
     return_op,
 )
-from pyshardy.ir.hlo_attributes import CUSTOM_CALL
-from pyshardy.ir.kernel_facts import kernel_facts
 from pyshardy.ir.locations import argument_name, scope_of, source_frames
-from pyshardy.ir.nodes import Block, Op, Value, ValueType
+from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.opspec import CONTEXT_FACTS, OpSpecReader
-from pyshardy.ir.plain_attributes import plain_attribute
 from pyshardy.ir.strings import result_name
 from pyshardy.ir.traffic import TrafficReader, is_collective
 from pyshardy.ir.trip_counts import LOOP, TripCounts
-from pyshardy.rules.properties import ELEMENTWISE
 from pyshardy.source.places import user_place
 
 _Known = tuple[tuple[int, int], ...]
-_WITH_REGIONS = frozenset((LOOP, "stablehlo.case", "stablehlo.if"))
-"""Ops whose regions run as they stand; the regions of other ops say how to combine two elements."""
-_RUN_ONCE = frozenset(("sdy.manual_computation", "sdy.named_computation", "stablehlo.async_start"))
-"""Ops whose only region runs as if it stood in place of the op."""
 _ALIAS, _DONOR = "tf.aliasing_output", "jax.buffer_donor"
 _MEMORY_KIND, _HOST = "mhlo.memory_kind", "host"
 """The memory of an argument; that of the host is "pinned_host" or "unpinned_host"."""
-_EXTRA = {
-    "stablehlo.convolution": ("lhs_dilation", "padding", "rhs_dilation", "window_strides"),
-    "stablehlo.constant": (),
-    "sdy.constant": (),
-    "stablehlo.rng_bit_generator": ("rng_algorithm",),
-    "stablehlo.reduce_window": ("base_dilations", "window_dilations"),
-    "stablehlo.gather": ("slice_sizes",),
-    "stablehlo.composite": (),
-    **dict.fromkeys(("chlo.ragged_dot", "mhlo.ragged_dot"), (RAGGED_NUMBERS,)),
-}
-"""Attributes that a cost depends on, besides those that the rule of an op reads."""
-_RAGGED_DIMS = re.compile(r"lhs_(contracting|ragged)_dimensions = \[([\d, ]+)\]")
 
 
 def cost_program(root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCauses | None = None) -> CostProgram:
@@ -85,23 +54,6 @@ def cost_program(root: Op, meshes: Meshes, name: str = "-", compiler: CompilerCa
         compiler: What collectives are for, if a compiler partitioned the program.
     """
     return CostReader(root, meshes, name, compiler=compiler).program()
-
-
-class SharedKinds:
-    """What several modules of one context share, so that equal ops have one kind in all of them.
-
-    It holds MLIR attributes, so it must not outlive the context.
-    """
-
-    def __init__(self) -> None:
-        self.specs = OpSpecReader()
-        self.of_type: dict[ValueType, CostTensor] = {}
-        self.tensors: dict[CostTensor, CostTensor] = {}
-        self.kinds: dict[Hashable, CostKind] = {}
-        self.of_node: dict[Hashable, CostKind] = {}
-        """The same kinds by what is quicker to read of a node, for nodes that this describes in full."""
-        self.decoded: dict[Any, Hashable] = {}
-        self.units: dict[Any, int | None] = {}
 
 
 class NodePlace:
@@ -147,7 +99,7 @@ class CostReader:
         root: The module.
         meshes: The meshes that its collectives are along.
         name: What to call the text that the program was read from.
-        interned: What it shares with other readers.
+        kinds: What it shares with other readers.
         compiler: What collectives are for, if a compiler partitioned the program.
     """
 
@@ -156,13 +108,11 @@ class CostReader:
         root: Op,
         meshes: Meshes,
         name: str,
-        interned: SharedKinds | None = None,
+        kinds: SharedKinds | None = None,
         compiler: CompilerCauses | None = None,
     ) -> None:
         self.root, self.meshes, self.name, self.compiler = root, meshes, name, compiler
-        self.interned = SharedKinds() if interned is None else interned
-        self.specs, self.kinds, self.decoded = self.interned.specs, self.interned.kinds, self.interned.decoded
-        self.units = self.interned.units
+        self.kinds = SharedKinds() if kinds is None else kinds
         self.trips = TripCounts(root)
         self.traffic = TrafficReader(root, meshes)
         self.by_name = {function.attrs["sym_name"]: function for function in functions(root)}
@@ -225,16 +175,8 @@ class CostReader:
 
     def _new(self, value: Value, numbers: dict[Value, int]) -> int:
         number = numbers[value] = len(self.tensors)
-        self.tensors.append(self._tensor(value.type))
+        self.tensors.append(self.kinds.tensor(value.type))
         return number
-
-    def _tensor(self, type: ValueType) -> CostTensor:
-        of_type = self.interned.of_type
-        found = of_type.get(type)
-        if found is None:
-            tensor = CostTensor(type.shape, type.element, known_bytes(type.shape, type.element))
-            found = of_type[type] = self.interned.tensors.setdefault(tensor, tensor)
-        return found
 
     def read_op(self, node: Op, numbers: dict[Value, int], known: dict[Value, int]) -> CostOp:
         """The description of an op.
@@ -250,9 +192,9 @@ class CostReader:
         callee: int | None = None
         traffic: OpTraffic | None = None
         branch: int | None = None
-        if node.name in _RUN_ONCE:
+        if node.name in RUN_ONCE:
             regions, branch = (self._block(node.region.block, numbers, known),), 0
-        elif node.name in _WITH_REGIONS:
+        elif node.name in WITH_REGIONS:
             regions = tuple(self._block(region.block, numbers, known) for region in node.regions)
             rounds = self.trips.trip_count(node, known) if node.name == LOOP else None
             branch = self._branch(node, known)
@@ -264,7 +206,7 @@ class CostReader:
             traffic = self._traffic(node)
         results = tuple([self._new(value, numbers) for value in node.results])
         place: OpOrigin = NodePlace(node, self.name, self.compiler)
-        return CostOp(self.kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
+        return CostOp(self.kinds.kind(node), operands, results, regions, rounds, callee, traffic, place, branch)
 
     def _note_results(self, node: Op, taken: Block, known: dict[Value, int]) -> None:
         """Record the known numbers among the results of a conditional that always takes the same branch."""
@@ -296,100 +238,10 @@ class CostReader:
             groups.mesh_name,
             axes,
             groups.size,
-            sum(self._tensor(value.type).bytes for value in node.operands[: len(node.results)]),
-            sum(self._tensor(value.type).bytes for value in node.results),
+            sum(self.kinds.tensor(value.type).bytes for value in node.operands[: len(node.results)]),
+            sum(self.kinds.tensor(value.type).bytes for value in node.results),
             self.traffic.sent_bytes(node),
         )
-
-    def kind(self, node: Op) -> CostKind:
-        """The properties of an op that its cost depends on."""
-        attributes = self._attributes(node)
-        if attributes is None or node.regions or node.name in CONTEXT_FACTS:
-            return self._new_kind(node, attributes)
-        operands = tuple([value.type for value in node.operands])
-        key = (node.name, attributes, operands, tuple([value.type for value in node.results]))
-        of_node = self.interned.of_node
-        found = of_node.get(key)
-        if found is None:
-            found = of_node[key] = self._new_kind(node, attributes)
-        return found
-
-    def _new_kind(self, node: Op, attributes: Hashable) -> CostKind:
-        spec = self.specs.spec(node)
-        operands = tuple([self._tensor(value.type) for value in node.operands])
-        results = tuple([self._tensor(value.type) for value in node.results])
-        extra = self._extra(node)
-        key = (spec, tuple(map(id, operands)), tuple(map(id, results)), extra, attributes)
-        found = self.kinds.get(key)
-        if found is None:
-            facts = tuple(sorted({**dict(spec.attributes), **dict(extra)}.items()))
-            found = self.kinds[key] = CostKind(node.name, operands, results, facts)
-        return found
-
-    def _attributes(self, node: Op) -> Hashable:
-        """All attributes of an op, which tell it from others of its name; none for calls and collectives."""
-        if node.name == CALL or is_collective(node):
-            return None
-        return tuple(node.attrs.items())
-
-    def _extra(self, node: Op) -> tuple[tuple[str, Hashable], ...]:
-        names = _EXTRA.get(node.name, ())
-        found: list[tuple[str, Hashable]] = [
-            (name, self._decode(name, node.attrs[name])) for name in names if name in node.attrs
-        ]
-        if node.name in ("stablehlo.constant", "sdy.constant"):
-            found.append(("is_splat", bool(getattr(node.attrs.get("value"), "is_splat", False))))
-            found.append(("unit", self._unit(node.attrs.get("value"))))
-        elif node.regions and node.name not in _WITH_REGIONS and node.name not in _RUN_ONCE:
-            found.append(("body", _body_names(node)))
-        elif node.name == CUSTOM_CALL:
-            found += kernel_facts(node)
-        elif node.name == "stablehlo.collective_permute":
-            found.append((PAIRS, self._decode(PAIRS, node.attrs[PAIRS])))
-        elif node.name in PRODUCTS and _is_precise(node):
-            found.append((IS_PRECISE, True))
-        return tuple(found)
-
-    def _unit(self, attr: Any) -> int | None:
-        """0 or 1 if a constant is that everywhere."""
-        if attr not in self.units:
-            number = splat_number(attr)
-            self.units[attr] = int(number) if number is not None and number in (0, 1) else None
-        return self.units[attr]
-
-    def _decode(self, name: str, attr: Any) -> Hashable:
-        if attr not in self.decoded:
-            if name == "padding":
-                numbers = [int(number) for number in attr]
-                self.decoded[attr] = tuple(zip(numbers[::2], numbers[1::2]))
-            elif name == RAGGED_NUMBERS:
-                self.decoded[attr] = _ragged_numbers(str(attr))
-            else:
-                self.decoded[attr] = plain_attribute(attr)
-        return self.decoded[attr]
-
-
-def _is_precise(product: Op) -> bool:
-    """Whether a product asks for more than the default precision."""
-    config = product.attrs.get("precision_config")
-    return "algorithm" in product.attrs or any(stablehlo.PrecisionAttr(one).value != "DEFAULT" for one in config or ())
-
-
-def _ragged_numbers(text: str) -> RaggedNumbers:
-    """The dimensions of a ragged product, which MLIR's bindings give as text only.
-
-    >>> _ragged_numbers("#mhlo.ragged_dot<... lhs_contracting_dimensions = [1, 2], ..., lhs_ragged_dimensions = [0]>")
-    RaggedNumbers(lhs_contracting=(1, 2), lhs_ragged=(0,))
-    """
-    dims = {name: tuple(map(int, found.split(","))) for name, found in _RAGGED_DIMS.findall(text)}
-    return RaggedNumbers(dims.get("contracting", ()), dims.get("ragged", ()))
-
-
-def _body_names(node: Op) -> tuple[str, ...]:
-    """The names of the elementwise ops with which an op combines elements."""
-    return tuple(
-        op.name for region in node.regions for block in region.blocks for op in block if op.name in ELEMENTWISE
-    )
 
 
 def input_of(main: Op, arg: Value) -> CostInput:

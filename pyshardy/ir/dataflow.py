@@ -12,12 +12,9 @@ from __future__ import annotations
 from pyshardy.ir.blocks import Use, Value
 from pyshardy.ir.op import Op
 from pyshardy.rules.ops import ops_that
-from pyshardy.rules.properties import CONDITIONALS
+from pyshardy.rules.properties import CONDITIONALS, EDGE
 from pyshardy.rules.traits import DataFlow
 
-EDGE = "sdy.data_flow_edge"
-FUNCTION_EDGE = "sdy.func_data_flow_edge"
-EDGES = frozenset((EDGE, FUNCTION_EDGE))
 PROPAGATION_BARRIER = "sdy.propagation_barrier"
 
 _SAME_INDEX_OPS = ops_that(lambda traits: traits.data_flow is DataFlow.SAME_INDEX)

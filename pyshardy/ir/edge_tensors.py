@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import EDGE, op_of_owner, owns_edge, source_uses
+from pyshardy.ir.dataflow import op_of_owner, owns_edge, source_uses
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import function_of_argument, is_declaration, return_op
 from pyshardy.ir.nodes import Op, Value
@@ -16,7 +16,7 @@ from pyshardy.ir.numbering import Numbering
 from pyshardy.ir.op_kinds import OpKinds
 from pyshardy.ir.purity import is_pure
 from pyshardy.propagation.program import Direction, ManualView, OpKind
-from pyshardy.rules.properties import Priority
+from pyshardy.rules.properties import EDGE, Priority
 from pyshardy.rules.rule_builder import identity_rule
 
 

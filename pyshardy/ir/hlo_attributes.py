@@ -11,6 +11,7 @@ from pyshardy.ir.functions import arg_attrs, functions, is_declaration, result_a
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.strings import check_names, string_of
+from pyshardy.rules.properties import CUSTOM_CALL
 
 HLO_SHARDING = "mhlo.sharding"
 FRONTEND_ATTRIBUTES = "mhlo.frontend_attributes"
@@ -21,7 +22,6 @@ IN_SHARDINGS = "xla.sdy.in_shardings"
 OUT_SHARDINGS = "xla.sdy.out_shardings"
 MANUAL_AXES = "xla.sdy.manual_axes"
 GROUP_ID = "xla.sdy.sharding_group_id"
-CUSTOM_CALL = "stablehlo.custom_call"
 GLOBAL_TO_LOCAL = "xla.sdy.GlobalToLocalShape"
 LOCAL_TO_GLOBAL = "xla.sdy.LocalToGlobalShape"
 FULL_TO_SHARD = "SPMDFullToShardShape"

@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 
 from pyshardy.core.needs import Need
 from pyshardy.core.text import quote, unquote
-from pyshardy.ir.strings import is_utf8, shown
+from pyshardy.ir.strings import is_utf8, readable
 
 THIS_FILE = "-"
 """MLIR's name for the module that it reads."""
@@ -169,4 +169,4 @@ def argument_name(location: Any, index: int) -> str:
     name = location_name(location)
     made_up = None if name is None else _MADE_UP.fullmatch(name)
     is_own = name is not None and (made_up is None or int(made_up[1]) != index)
-    return shown(name) if name is not None and is_own else f"arg{index}"
+    return readable(name) if name is not None and is_own else f"arg{index}"

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from pyshardy.ir.blocks import Region, Value
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, EDGES
+from pyshardy.ir.dataflow import DATA_FLOW_OPS
 from pyshardy.ir.functions import CALL, RULE
 from pyshardy.ir.op import Op
 from pyshardy.ir.revisits import SPECIAL
 from pyshardy.ir.shardings import HOLD_OTHERWISE
+from pyshardy.rules.properties import EDGE, EDGES
 from pyshardy.rules.rule import Shape
 
 GROUP = "sdy.sharding_group"

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import EDGES
 from pyshardy.ir.edge_tensors import EdgeTensors
 from pyshardy.ir.functions import RULE, SHARDING, functions, is_declaration, main_function, result_sharding, return_op
 from pyshardy.ir.numbering import Numbering
@@ -22,6 +21,7 @@ from pyshardy.ir.revisits import Revisits
 from pyshardy.ir.shardings import holder_of, module_meshes, stored_sharding
 from pyshardy.propagation.lists import Lists, zeros
 from pyshardy.propagation.program import NO_VALUE, FunctionResult, Program
+from pyshardy.rules.properties import EDGES
 
 _COMPARABLE, _SHARDED, _EDGE = 1, 2, 4
 """Bits of an op: name, types and attributes alone decide its kind; it has a sharding; it is a data-flow edge."""

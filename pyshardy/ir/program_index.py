@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.blocks import Value
-from pyshardy.ir.dataflow import EDGES, PROPAGATION_BARRIER
+from pyshardy.ir.dataflow import PROPAGATION_BARRIER
 from pyshardy.ir.functions import RULE, SHARDING, main_function, set_arg_shardings, set_result_shardings
 from pyshardy.ir.op import Op
 from pyshardy.ir.shardings import HOLD_OTHERWISE, store_sharding
 from pyshardy.ir.shared_attributes import SharedChanges
 from pyshardy.propagation.program import OpKind
+from pyshardy.rules.properties import EDGES
 from pyshardy.rules.rule import Rule
 
 _WITHOUT_RULE = EDGES | {PROPAGATION_BARRIER}

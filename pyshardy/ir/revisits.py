@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from pyshardy.ir.blocks import Value
 from pyshardy.ir.callers import Callers
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, edge_of_source, targets_besides_owner
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, edge_of_source, targets_besides_owner
 from pyshardy.ir.op import TERMINATORS, Op
+from pyshardy.rules.properties import EDGE
 
 SPECIAL = DATA_FLOW_OPS | TERMINATORS | {"func.call"}
 """Ops that are not visited themselves when an operand gets a new sharding; related ops are visited instead."""

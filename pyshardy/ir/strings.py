@@ -77,7 +77,7 @@ def _no_attribute_name() -> InvalidModuleError:
 
 def result_name(info: Any, index: int, count: int) -> str:
     """The name that a user knows a result by: from what JAX writes, else by its number; `count` is that of results."""
-    name = shown(string_value(info)) if isinstance(info, ir.StringAttr) else ""
+    name = readable(string_value(info)) if isinstance(info, ir.StringAttr) else ""
     if name:
         return name if name.startswith("result") else f"result{name}"
     return "result" if count == 1 else f"result[{index}]"
@@ -101,10 +101,10 @@ def utf8_bytes(text: str, name: str) -> bytes:
         raise InvalidModuleError("reading a module", where=name, got=got, needed="text in UTF-8, or bytes") from error
 
 
-def shown(text: str) -> str:
+def readable(text: str) -> str:
     r"""A string for people: bytes that are not UTF-8 as MLIR writes them.
 
-    >>> print(shown("a\udcff"))
+    >>> print(readable("a\udcff"))
     a\FF
     """
     return _SURROGATE.sub(lambda match: f"\\{ord(match[0]) - 0xDC00:02X}", text)

@@ -108,8 +108,8 @@ def textual_propagation_steps(dedup: bool) -> list[PipelineStep]:
 def sharding_stages(options: PropagateOptions, dump_directory: str = "") -> tuple[Stage, ...]:
     """The passes up to final shardings: "import", "propagate" and "export".
 
-    With a directory for dumps, they write the module as `01.before_propagation.mlir`, and as
-    `02.propagation_after_user_priority_0.mlir` and so on if there are user priorities.
+    With a directory for dumps, they write the module to `01.before_propagation.mlir`. If there are user priorities,
+    they also write `02.propagation_after_user_priority_0.mlir` and so on.
 
     Args:
         options: How shardings propagate; the result of `for_module`.

@@ -19,7 +19,7 @@ from pyshardy.ir.op_lists import ops_in, ops_named
 from pyshardy.ir.program import build_program
 from pyshardy.ir.program_index import ProgramIndex
 from pyshardy.ir.shardings import get_sharding, module_meshes, set_sharding
-from pyshardy.ir.strings import shown, string_value
+from pyshardy.ir.strings import readable, string_value
 from pyshardy.passes.exporting.drop_sharding_rules import drop_sharding_rules
 from pyshardy.propagation.engine import PropagationEngine
 from pyshardy.propagation.options import PropagateOptions
@@ -194,7 +194,7 @@ def _warn_unknown(index: ProgramIndex, context: PassContext) -> None:
             continue
         name = op.name
         if name == "stablehlo.custom_call":
-            name = f"custom call @{shown(string_value(op.attrs['call_target_name']))}"
+            name = f"custom call @{readable(string_value(op.attrs['call_target_name']))}"
         first.setdefault(name, op)
         counts[name] += 1
         sizes[name] += sum(known_bytes(result.type.shape, result.type.element) for result in op.results)

@@ -33,8 +33,8 @@ def propagate_aggressive(
         directions: Direction per factor.
         mesh: The mesh of the step.
         is_conservative: Whether sub-axes are refused.
-        is_elementwise: Whether the op is element-wise: then conflicting factors are ordered by how far they are
-            sharded, and operands are not sharded further than the results.
+        is_elementwise: Whether the op is element-wise. Then of conflicting factors the one that is sharded further
+            comes first, and operands are not sharded further than the results.
 
     Returns:
         The changed pairs of tensor and factor.

@@ -57,8 +57,8 @@ class DeadOps:
         """Erase a dead op, with the ops inside it first.
 
         Returns:
-            Per operand of each, in this order: the ops that still use it, and the op that computes it if at most one
-            does, else -1.
+            Per operand of each erased op, in this order: the ops that still use it, and the op that computes it if at
+            most one op uses it, else -1.
         """
         program, state = self.program, self.state
         changes: list[tuple[set[int], int]] = []

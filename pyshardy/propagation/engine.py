@@ -5,8 +5,8 @@ Source: docs/semantics/propagation.md#the-fixed-point
 
 The order of visits is part of the result. It is a sweep over all ops in program order. If a change affects ops that
 the sweep has passed, these are visited again at once, the last affected op first. A visit is a pure function of
-shardings and directions, so an op whose last visit changed nothing is skipped until one of its shardings or its
-directions change. This is exact, and makes most of a sweep free.
+shardings and directions. So an op is skipped if its last visit changed nothing, and its shardings and directions are
+the same since. This is exact, and makes most of a sweep free.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ class PropagateOptions(Options):
         edges: Whether to write at every op through which of its tensors axes moved, as `sdy.propagation_edges`.
         dump_directory: A directory into which the pipeline writes the module before and after propagation, between
             user priorities, and at the end; nothing is written if it is empty.
-        dedup_functions_fully: Whether all calls of a function share one sharding of its body; if not, each call has
-            its own, and the function is copied for calls that differ.
+        dedup_functions_fully: Whether all calls of a function share one sharding of its body. If not, each call has its
+            own, and the function is copied where they differ.
         explicit_gather_scatter_batching: Whether gathers and scatters whose rows are indexed by their own number get
             batching dimensions before propagation.
         view: The form of the program.

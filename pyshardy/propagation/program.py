@@ -147,7 +147,8 @@ class Program:
         holders: Per value, the value that holds its sharding.
         owners: Per value, the op that defines it or that its block belongs to.
         users: Per value, the op of every use.
-        notified: Per value, the ops to visit again when its sharding changes, if these are not its owner and its users.
+        notified: Per value, the ops to visit again when its sharding changes, if they are others than its owner and its
+            users.
         siblings: Per value whose sharding is stored in a list, the other values of that list.
         shardings: Per value, the sharding it holds.
         main_results: What the main function returns.

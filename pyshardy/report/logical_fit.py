@@ -11,7 +11,7 @@ from pyshardy.report.rules import without_end
 
 _MOST_CHECKS = 20_000
 """After so many checks of a choice of arrays, the best choice so far is the answer."""
-Names = tuple[str | None, ...]
+LogicalNames = tuple[str | None, ...]
 LogicalRule = tuple[str, tuple[str, ...]]
 """A logical axis, and the mesh axes that it is split along, major to minor; none if it stays whole."""
 
@@ -29,7 +29,7 @@ class LogicalArrays:
     """
 
     inputs: tuple[str, ...]
-    names: Names
+    names: LogicalNames
     axes: Dims
     count: int
     bytes: int
@@ -52,7 +52,7 @@ class Fit(NamedTuple):
 
 def grouped(arrays: Iterable[LogicalArrays]) -> list[LogicalArrays]:
     """The arrays, those together that have the same logical axes and the same sharding; the most bytes first."""
-    found: dict[tuple[Names, Dims], list[LogicalArrays]] = {}
+    found: dict[tuple[LogicalNames, Dims], list[LogicalArrays]] = {}
     for one in arrays:
         found.setdefault((one.names, without_end(one.axes)), []).append(one)
     joined = [
@@ -68,7 +68,7 @@ def grouped(arrays: Iterable[LogicalArrays]) -> list[LogicalArrays]:
     return sorted(joined, key=lambda one: -one.bytes)
 
 
-def by_rules(names: Names, rules: Iterable[LogicalRule]) -> Dims:
+def by_rules(names: LogicalNames, rules: Iterable[LogicalRule]) -> Dims:
     """The axes that rules give an array: rules go in order, and a mesh axis is used once; as in flax's linen.
 
     >>> rules = [("experts", ("model",)), ("embed", ("data",)), ("mlp", ("model",))]
@@ -84,7 +84,7 @@ def by_rules(names: Names, rules: Iterable[LogicalRule]) -> Dims:
     return without_end(tuple(found.get(name, ()) for name in names))
 
 
-def by_table(names: Names, rules: Iterable[LogicalRule]) -> Dims:
+def by_table(names: LogicalNames, rules: Iterable[LogicalRule]) -> Dims:
     """The axes that a table with one entry for every name gives an array; as in flax's nnx and in haliax.
 
     >>> by_table(("embed", None, "mlp"), [("mlp", ("model",)), ("embed", ())])

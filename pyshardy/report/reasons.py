@@ -51,7 +51,7 @@ class PlanReason:
         seconds: How much longer a step takes with the best other decision; negative if it is faster.
         bytes: How much more memory a device needs with it; negative if it needs less.
         instead: The best other decision in words; empty if there is none.
-        is_exact: Whether the figures are careful estimates; otherwise they are quick ones.
+        is_exact: Whether the figures are exact estimates, not rough ones.
         collectives: What changes in the collectives if the arrays of the rule are sharded by it and not whole, the most
             bytes first.
         communication_seconds: How much longer collectives take with the other decision, hidden or not.

@@ -18,9 +18,9 @@ def better_product_axes(
 ) -> tuple[int, Axes] | None:
     """A factor of a product's result, and the operand's axes that the result should take for it.
 
-    It applies if the result is sharded like the operands except for one factor, which has the axes of the contraction:
-    the product would be partial along axes that must also split it. It is better to compute the product with the
-    operand's sharding and reshard it afterwards.
+    It applies if the result is sharded like the operands but for one factor, and that has the axes of the contraction.
+    The product would be partial along these axes, and must be split along them too. It is better to compute the product
+    with the operand's sharding and reshard it afterwards.
 
     Args:
         rule: The rule of the product.

@@ -17,8 +17,9 @@ def detours(
 ) -> list[list[TensorSharding]]:
     """Lists of shardings between two; each differs from the one before it in the place of one axis.
 
-    A partitioner that replicates a tensor to go from one to the other may know every single step. Axes that come split
-    first, and axes that go leave last, so that little is sent. Shardings that do not divide the shape are left out.
+    A partitioner that replicates a tensor to go from one to the other may know every single step. New axes split first,
+    and axes that are not wanted any more leave last, so that little is sent. Shardings that do not divide the shape are
+    left out.
 
     Nothing is found where one sharding has parts of axes that overlap axes of the other.
 

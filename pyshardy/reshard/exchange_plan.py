@@ -1,8 +1,9 @@
 """Moving intervals between the shards of one dimension in as few permutations as possible.
 
 The elements stand on a line of numbered positions. Every shard holds one interval of the line and needs another. A
-piece is an interval that one shard has and another needs. A permutation carries at most one piece from every shard,
-and to every shard; so there are as many permutations as pieces at the busiest shard, however many shards there are.
+piece is an interval that one shard has and another needs. A permutation carries at most one piece from every shard, and
+at most one to every shard. So the number of permutations is the number of pieces at the busiest shard, however many
+shards there are.
 """
 
 from __future__ import annotations

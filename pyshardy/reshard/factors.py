@@ -1,6 +1,6 @@
 """Shardings to the axes of factors and back, for inserting reshards.
 
-This is the projection of propagation with two differences: a tensor without a sharding counts as closed, and a factor
+This is the projection of propagation, with two differences. A tensor without a sharding counts as closed. A factor
 behind an overflow counts as not sharded.
 
 Source: docs/semantics/reshards-and-collectives.md#ops-with-a-rule

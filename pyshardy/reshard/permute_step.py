@@ -87,7 +87,7 @@ def _own_targets_first(state: State) -> Iterator[Pieces]:
 
 
 def _move_replaced_last(state: State, dim: int, pieces: Pieces, shards: int) -> Pieces:
-    """Move as many unwanted shards to the end as settled pieces replaced."""
+    """Move unwanted pieces to the end, as many shards as the settled pieces have replaced."""
     left = state.capacity[dim]
     state.capacity[dim] = shards // left
     moved: Pieces = []

@@ -20,8 +20,8 @@ from pyshardy.rules.rule import Rule, TensorMapping
 def reshape_axes(rule: Rule, states: Sequence[TensorState], mesh: Mesh) -> tuple[Axes, ...]:
     """The axes that every factor gets in both tensors of a reshape.
 
-    All axes of the tensor that is split further are distributed over the factors of both sides; the axes on which both
-    sides agree are kept.
+    All axes of the tensor with more shards are distributed over the factors of both sides. Axes on which both sides
+    agree are kept.
 
     >>> from pyshardy.core.notation import parse_sharding
     >>> from pyshardy.reshard.factors import project_tensors

@@ -39,7 +39,7 @@ def _room(state: State, dim: int) -> int:
 
 
 def _borrow(state: State, dim: int, sliced: list[Pieces]) -> None:
-    """Slice, on a dimension whose last piece will move, the pieces wanted after it, so that all move at once."""
+    """Slice the pieces that are wanted after a piece where that piece is now, so that all move at once."""
     current = state.current[dim]
     if not current or state.wanted[dim] or current[-1] not in state.places:
         return

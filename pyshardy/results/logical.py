@@ -9,7 +9,7 @@ from pyshardy.errors import UsageError
 from pyshardy.frontend.input_names import names_inside, path_within
 from pyshardy.frontend.jax_logical_names import logical_names
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.report.logical_fit import LogicalArrays, Names
+from pyshardy.report.logical_fit import LogicalArrays, LogicalNames
 from pyshardy.report.logical_rules import LogicalRules, logical_rules
 from pyshardy.report.plan import PlanSpec, PlanSummary
 from pyshardy.report.rules import without_end
@@ -52,9 +52,9 @@ def logical_rules_of(plan: PlanSummary, trees: Mapping[str, Any]) -> LogicalRule
     return logical_rules(found, plan.mesh, first)
 
 
-def _arrays(spec: PlanSpec, named: Sequence[tuple[str, Names]]) -> Iterator[LogicalArrays]:
+def _arrays(spec: PlanSpec, named: Sequence[tuple[str, LogicalNames]]) -> Iterator[LogicalArrays]:
     """The inputs of a group; those of layers with other logical axes stand alone."""
-    kinds: dict[Names, list[str]] = {}
+    kinds: dict[LogicalNames, list[str]] = {}
     for name, axes in named:
         if len(axes) > len(spec.shape):
             needed = f"at most {len(spec.shape)}, as many as dimensions"

@@ -23,7 +23,8 @@ from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.logical_rules import LogicalRules
 from pyshardy.report.page.render import PageFormat
 from pyshardy.report.patch import patch
-from pyshardy.report.plan import PlanSummary, plan_tables
+from pyshardy.report.plan import PlanSummary
+from pyshardy.report.plan_tables import plan_tables
 from pyshardy.report.printing import Printable
 from pyshardy.report.rules import PlanRule, code_of
 from pyshardy.results.constraining import with_plan_constraints

@@ -9,7 +9,7 @@ from pyshardy.core.boxes import local_shape
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.explain.why import Place
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGES
+from pyshardy.ir.dataflow import DATA_FLOW_OPS
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import main_function, return_op
 from pyshardy.ir.locations import read_location
@@ -21,6 +21,7 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.summary import Summary, TensorRow
 from pyshardy.report.value_row import INPUT, OP, OUTPUT, Frame, ValueRow, short_scope
 from pyshardy.report.values import Values
+from pyshardy.rules.properties import EDGES
 
 if TYPE_CHECKING:
     from pyshardy.report.origins import OriginNames

@@ -25,6 +25,11 @@ PRODUCTS: Final = ops_that(lambda traits: traits.is_product)
 CONTROL_FLOW: Final = ops_that(lambda traits: traits.is_control_flow)
 """Loops and conditionals."""
 CONDITIONALS: Final = ops_that(lambda traits: traits.data_flow is DataFlow.BRANCHES)
+EDGE: Final = "sdy.data_flow_edge"
+FUNCTION_EDGE: Final = "sdy.func_data_flow_edge"
+EDGES: Final = frozenset((EDGE, FUNCTION_EDGE))
+"""Ops that stand for all values of one data flow during propagation."""
+CUSTOM_CALL: Final = "stablehlo.custom_call"
 RESHARDING_COLLECTIVES: Final = ops_that(lambda traits: traits.own_shardings == ("out_sharding",))
 """Collectives that change only the sharding of a value, to one that they state."""
 IDENTITIES: Final = ops_that(lambda traits: traits.is_identity)

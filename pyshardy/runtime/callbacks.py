@@ -1,8 +1,8 @@
 """Python functions that a program calls, and the tokens that order these calls.
 
-A call names its function by a number. JAX collects the functions while it lowers a program, so an extra op, which does
-not appear in the result, passes them to XLA. Every device waits for all outputs, so tokens among a program's inputs and
-outputs are not needed.
+A call names its function by a number. JAX collects the functions while it lowers a program. So an extra op passes them
+to XLA, and is not in the result. Every device waits for all outputs, so tokens among a program's inputs and outputs are
+not needed.
 """
 
 from __future__ import annotations

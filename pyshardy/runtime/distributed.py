@@ -1,8 +1,8 @@
 """Joining the processes of a program on several machines, on JAX's own distributed runtime.
 
-JAX ends a process that waits in vain for another one: `jax.distributed.initialize` alone as process 0 of 2 aborts after
-its `initialization_timeout`, with a stack for a message (jaxlib 0.10 and 0.12). Here the processes connect to process 0
-first, and a process that misses another one raises an error.
+JAX ends a process that waits in vain for another one. Process 0 of 2, if it is alone, aborts in
+`jax.distributed.initialize` after the `initialization_timeout`, and prints a C++ stack (jaxlib 0.10 and 0.12). Here the
+processes connect to process 0 first. If one is missing, the others raise an error.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class _Instructions(dict[str, tuple[str, str, str]]):
         return int(match[1]) if op == "get-tuple-element" and match is not None else None
 
     def offset(self, name: str, place: int) -> int | None:
-        """How much more an instruction gives than the element of the argument at a place; None if that is unknown."""
+        """The number that an instruction adds to the element of the argument at a place; None if that is unknown."""
         if self.element(name) == place:
             return 0
         op, inside, _ = self.get(name, ("", "", ""))

@@ -1,7 +1,7 @@
-"""How a program uses its inputs, which tells which values they may have.
+"""How a program uses its inputs. The uses tell which values the inputs may have.
 
-The elements of every input are followed through ops that only move or convert them, also in functions and loops, to the
-ops that compute with them. That is enough to draw weights that keep magnitudes, and indices within bounds.
+Every input is followed to the ops that compute with its elements: through ops that only move or convert them, also in
+functions and loops. That is enough to draw weights that keep magnitudes, and indices within bounds.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class _TracedValue(NamedTuple):
     Attributes:
         value: The value.
         is_changed: Whether they were scaled or something was added to them.
-        part: The part of the last dimension that they are, if it concatenates several values, such as indices into
-            several dimensions; None otherwise.
+        part: Their part of the last dimension, if that is joined from several values, such as indices into several
+            dimensions; None otherwise.
         calls: The calls around this value.
     """
 

@@ -21,9 +21,8 @@ _LOOP = "stablehlo.while"
 def make_interpretable(root: Op, module: Module) -> None:
     """Rewrite products and replica groups into the forms that the interpreter supports.
 
-    The interpreter keeps the data of a collective for ever, by its channel, so a collective that runs twice would get
-    the old data. Therefore every call gets its own function, every collective its own channel, and collectives in loops
-    are refused.
+    The interpreter keeps the data of each channel for ever, so a collective that runs twice would get old data.
+    Therefore every call gets its own function, and every collective its own channel. Collectives in loops are refused.
 
     Args:
         root: The module to change.

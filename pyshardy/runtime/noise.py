@@ -14,10 +14,10 @@ from pyshardy.runtime.distances import distances, wide
 LIMIT = 6.0
 """An output differs if its distance is more than this many times the effect of rounding.
 
-The runs move every result by a whole step, three times as much as rounding does on average, so one more step hardly
-counts. But they are few, so they may miss rare effects. In the deep programs of the tests, the ratio of correct outputs
-is 0.3 to 1.3 in f32, and at most 2.1 where few elements of a narrow type flip. An error of one percent has a ratio of
-100 or more in f32.
+The runs move every result by a whole step. Rounding moves results by a third of that on average, so one more rounding
+hardly counts. But the runs are few, and may miss rare effects. In the deep programs of the tests, the ratio of correct
+outputs is 0.3 to 1.3 in f32. It is at most 2.1 if few elements of a narrow type change. An error of one percent has a
+ratio of 100 or more in f32.
 """
 _SAMPLES = 32
 """The noise for a magnitude comes from at least this many elements."""
@@ -29,8 +29,8 @@ _LEAST_STEPS, _LEAST_STEPS_NARROW = 1.0, 1 / LIMIT
 class Noise:
     """The effect of rounding on one output.
 
-    The noise of an element is the largest move of any element of its magnitude or smaller, because a few runs tell
-    little about a single element. A small sum of large terms has the noise of these terms. In a table whose rows have
+    A few runs tell little about a single element. So the noise of an element is the largest move of all elements of its
+    magnitude or a smaller one. A small sum of large terms has the noise of these terms. In a table whose rows have
     different magnitudes, small rows keep their small noise.
 
     Args:

@@ -1,7 +1,7 @@
 """Runs a program in several processes without one waiting for another for ever.
 
-JAX's coordination service provides the barrier before a run and the store for heartbeats. By itself, it ends a process
-if another one dies, but not if another one is alive and never reaches the barrier.
+JAX's coordination service provides the barrier before a run and the store for heartbeats. It ends a process if another
+one dies. It does not if another one is alive, but never reaches the barrier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jax
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.jax_private import coordination_client
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _DOING = "running a program in several processes"
 _BEAT_SECONDS = 1.0
@@ -144,7 +144,7 @@ def processes_of(devices: Iterable[Any]) -> tuple[int, ...]:
     return tuple(sorted({device.process_index for device in devices}))
 
 
-def run_together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
+def run_together(processes: tuple[int, ...], action: Callable[[], _T]) -> _T:
     """Run an action that all processes run together; return its result.
 
     Args:
@@ -157,7 +157,7 @@ def run_together(processes: tuple[int, ...], action: Callable[[], T]) -> T:
     watching = watch_peers() if len(processes) > 1 else None
     if watching is None:
         return action()
-    found: list[T] = []
+    found: list[_T] = []
     errors: list[BaseException] = []
     done = threading.Event()
     x64 = jax.config.read("jax_enable_x64")

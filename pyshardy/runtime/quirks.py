@@ -25,7 +25,7 @@ from pyshardy.transforms.channels import Channels
 from pyshardy.transforms.reshards.op_rules import is_buffer
 
 _TAKES = ("stablehlo.dynamic_slice", "stablehlo.gather")
-"""The ops that XLA moves before what their operand is computed by."""
+"""The ops that XLA moves before the op that computes their operand."""
 _ARRANGING = ("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.transpose")
 _ENDS = frozenset(("stablehlo.constant", "stablehlo.optimization_barrier"))
 """The ops behind whose results there is nothing to hide."""

@@ -2,11 +2,11 @@
 
 Two correct versions of a program differ: they sum in another order, fuse other ops, and round at other places. How far
 that moves the outputs depends on the program: not at all in a copy, arbitrarily far in a chaotic one. To measure it,
-every input and every rounded result is moved by one step of its type, up or down, and the program runs again. Moving
-only inputs would not be enough: a step of an f32 input hardly affects an op that rounds to bf16, and some programs
-generate all their data from an integer.
+the program runs again with every input and every rounded result moved by one step of its type, up or down. Moving only
+inputs would not be enough. A step of an f32 input hardly affects an op that rounds to bf16. And some programs generate
+all their data from an integer.
 
-A number that needs only half of its bits is not moved: it is a count, a mask or a power of two, and was not rounded.
+A number that needs at most half of its bits is not moved. It was not rounded: it is a count, a mask or a power of two.
 """
 
 from __future__ import annotations

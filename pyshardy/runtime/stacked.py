@@ -1,8 +1,8 @@
 """Wraps a per-device program in a global program that XLA runs.
 
-One mesh axis has all devices. The shards of an input are stacked along its first dimension, so no data is copied, and
-neither sub-axes nor device orders matter. Scalars are replicated. The body of the global program is a manual
-computation that calls the per-device program.
+One mesh axis has all devices. The shards of an input are stacked along its first dimension. So no data is copied, and
+sub-axes and device orders do not matter. Scalars are replicated. The body of the global program is a manual computation
+that calls the per-device program.
 
 Source: docs/semantics/partitioner.md#one-program-for-all-devices
 """

@@ -30,7 +30,7 @@ from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.registry import run_partitioner, task_of
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.autopartition.values import ConstrainableValues
 from pyshardy.searching.program.search_program import build_problem, mesh_to_search, short_program
 from pyshardy.transforms.context import PassContext
 
@@ -38,7 +38,7 @@ _GIB = 2**30
 
 
 class AutoPartition(Pass):
-    """Shard the inputs of the main function so that the program is fast and fits into memory, by quick estimates.
+    """Shard the inputs of the main function so that the program is fast and fits into memory, by rough estimates.
 
     Inputs that have a sharding keep it; outputs that alias inputs get the sharding of the input. The shardings come
     from the built-in search, or from the partitioner registered with `pyshardy.register_partitioner`. Intermediate
@@ -84,7 +84,7 @@ class AutoPartition(Pass):
             insert_constraints(copy, with_shardings(values(), chosen, name))
             return self._problem(copy, context)
 
-        between = Values(constrained, lambda: [one.fact for one in values()])
+        between = ConstrainableValues(constrained, lambda: [one.fact for one in values()])
         task = task_of(self._problem(root, context), limits, float(self.budget_s), between=between)
         answer = run_partitioner(task)
         constraints = with_shardings(values(), answer.constraints, name) if answer.constraints else []

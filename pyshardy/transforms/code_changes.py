@@ -64,7 +64,7 @@ def run_on_shards(op: Op, shardings: Sequence[TensorSharding], mesh: Mesh, attrs
 
 
 def takes_micro_batches(op: Op) -> bool:
-    """Whether a reshape divides its first dimension in two, so that each part is a stretch of rows."""
+    """Whether a reshape divides its first dimension in two, with consecutive rows in each part."""
     if op.name != RESHAPE or not op.result.type.is_static or not op.operands[0].type.is_static:
         return False
     before, after = op.operands[0].type.shape or (), op.result.type.shape or ()

@@ -13,7 +13,7 @@ from pyshardy.core.axes import AxisRef
 from pyshardy.core.record import Record
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import quote
-from pyshardy.ir.dataflow import EDGE, block_arg_owners
+from pyshardy.ir.dataflow import block_arg_owners
 from pyshardy.ir.functions import is_declaration, main_function, set_arg_attr, set_result_attr
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.ir.op_lists import ops_named, ops_with
@@ -23,6 +23,7 @@ from pyshardy.propagation.origins import CONSTRAINT, Origins, plain_axis
 from pyshardy.propagation.program import NO_VALUE, Program
 from pyshardy.propagation.run import Propagated
 from pyshardy.propagation.trace import MAIN_RESULT
+from pyshardy.rules.properties import EDGE
 from pyshardy.transforms.context import PassContext
 
 EDGES_ATTRIBUTE = "sdy.propagation_edges"

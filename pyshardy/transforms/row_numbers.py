@@ -13,8 +13,8 @@ _COMPARE, _SELECT, _IOTA = "stablehlo.compare", "stablehlo.select", "stablehlo.i
 def is_row_number(value: Value, dim: int) -> bool:
     """Whether every element of a value is its own position along a dimension.
 
-    The value is an iota, which may be reshaped, broadcast, converted to another integer, clamped to all positions, or
-    wrapped as JAX wraps negative indices.
+    The value is an iota. It may be reshaped, broadcast, or converted to another integer. It may be clamped to all
+    positions, or wrapped as JAX wraps negative indices.
 
     Args:
         value: A value of static shape.
@@ -63,7 +63,7 @@ def _source_of_reshape(before: tuple[int, ...], after: tuple[int, ...], dim: int
 
 
 def _is_wrapped(op: Op, dim: int) -> bool:
-    """Whether a select takes the positions, which are not negative, and something else where they are."""
+    """Whether a select handles negative positions, of which there are none, and so returns the positions."""
     choice, _, otherwise = op.operands
     compared = choice.defining_op
     while compared is not None and compared.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):

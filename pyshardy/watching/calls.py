@@ -21,7 +21,7 @@ ModelNames = dict[str, tuple[str, list[int]]]
 """For the name that JAX was given: the name in the model, and the first sizes of the array.
 
 For arguments without a name, "%3" is the argument at position 3. "result[1]*" stands for all names that begin with
-"result[1]"; what is behind that is kept.
+"result[1]"; the rest of each name is kept.
 """
 
 NUMBERED = re.compile(r"\"(?:[^\"]*\.states\[0\]\[\d|dynamic_\w+\[|state\[\d\]\[\d|args\[\d)|@main\(.*loc\(unknown\)")
@@ -53,10 +53,9 @@ def names_of_calls(text: str) -> ModelNames:
 
 
 def note_lowering(event: str, name: str) -> None:
-    """Keep the names of a program that is lowered now, and compiled when the call that holds them has ended.
+    """Keep the names of a program that is lowered now, but compiled when the call that holds them has ended.
 
-    If functions of one name are lowered with other arguments, which program has which names is not known; the numbers
-    stay.
+    If two functions of one name are lowered, it is not known which program has which names. Then the numbers stay.
 
     Args:
         event: What JAX reports.

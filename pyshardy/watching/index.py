@@ -70,7 +70,7 @@ def index_page(found: Sequence[Found], others: Sequence[dict[str, Any]]) -> byte
 def costliest_line(collectives: Sequence[dict[str, Any]]) -> tuple[Cell, Cell]:
     """The line whose collectives take longest, and the modules that they are in; empty if no line is known.
 
-    Where a framework calls the model, all collectives have the line of its call, and the modules say more.
+    If a framework calls the model, all collectives have the line of that call. Then the modules tell more.
 
     >>> rows = [("a.py", 3, 2.0, "up"), ("b.py", 7, 1.2, "down"), ("b.py", 7, 1.5, "up")]
     >>> found = costliest_line(

@@ -69,11 +69,11 @@ class Ending:
     """How a watched script ended.
 
     Attributes:
-        status: Its exit status; 128 and the number of the signal if one ended it, but 0 if that was asked for.
+        status: Its exit status. If a signal ended it, 128 plus the number of the signal, or 0 if that was asked for.
         stopped: Whether it was ended because enough programs were seen.
         was_watched: Whether JAX loaded the watcher in it.
         may_have_run: Whether the program before which it was to end may have run.
-        speaks: Whether it had a process 0, so that there is something to say; else another one speaks for the job.
+        speaks: Whether process 0 of the job is one of its processes. Only then is there something to show here.
     """
 
     status: int

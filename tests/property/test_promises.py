@@ -12,7 +12,7 @@ import pytest
 from pyshardy.core.axis_lists import axes_size
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
-from pyshardy.ir.dataflow import FUNCTION_EDGE, edge_of, is_data_flow_op
+from pyshardy.ir.dataflow import edge_of, is_data_flow_op
 from pyshardy.ir.diagnostics import PassError
 from pyshardy.ir.functions import functions, is_declaration, main_function
 from pyshardy.ir.module import Module
@@ -22,6 +22,7 @@ from pyshardy.passes.base import Pass
 from pyshardy.passes.pipeline import run_passes
 from pyshardy.passes.pipelines import parse_pipeline
 from pyshardy.passes.table import PASSES
+from pyshardy.rules.properties import FUNCTION_EDGE
 
 from ..differential.random_programs import Features, random_program
 

@@ -84,7 +84,7 @@ class Evaluator:
 
     def seconds(self, choice: Choice) -> float:
         """The time of one step; infinite if it does not fit into memory."""
-        if not self._prices.is_exact:
+        if not self._prices.is_whole:
             return self.from_scratch(self.specs(choice))
         specs = {
             name: TensorSharding("mesh", [list(axes) for axes in spec]) for name, spec in self.specs(choice).items()

@@ -95,7 +95,7 @@ def classes_of(module: pyshardy.Module, chip: str) -> int:
 
 
 def ours(evaluator: Evaluator, candidates: int) -> tuple[Found, int]:
-    """The result of our search, and the number of shardings that it estimated, quickly or carefully."""
+    """The result of our search, and the number of shardings that it estimated, quickly or exactly."""
     plan, took = timed(
         lambda: pyshardy.search(
             evaluator.module,

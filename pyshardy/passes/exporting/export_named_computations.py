@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from pyshardy.ir.attributes import Attributes
-from pyshardy.ir.dataflow import EDGE
 from pyshardy.ir.functions import SHARDING
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.symbols import ORIGINAL_NAME, SymbolTable
 from pyshardy.passes.base import Pass
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge, sink_block_arg_edges, sink_result_edges
+from pyshardy.rules.properties import EDGE
 from pyshardy.transforms.context import PassContext
 
 _OWN_ATTRIBUTES = frozenset(("name", "in_shardings", "out_shardings", "execution_thread"))

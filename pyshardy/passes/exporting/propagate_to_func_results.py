@@ -40,5 +40,5 @@ class PropagateToFuncResults(Pass):
 
 
 def _on_many_devices(sharding: TensorSharding | None, meshes: ModuleMeshes) -> TensorSharding | None:
-    """The sharding, unless it is on a single device: functions cannot return such results."""
+    """The sharding; None if it is on a single device, as functions cannot return such results."""
     return None if sharding is None or mesh_of(sharding, meshes).is_single_device else sharding

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.attrs import AttrTable
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_of
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import results_attribute, set_block_arg_shardings
 from pyshardy.passes.base import Anchor, Pass
+from pyshardy.rules.properties import EDGE
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.debug_info import EDGES_ATTRIBUTE, ORIGINS
 

@@ -6,12 +6,12 @@ Source: docs/semantics/export.md#sdy-sink-func-data-flow-edges
 from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.dataflow import FUNCTION_EDGE
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding, set_sharding
 from pyshardy.passes.base import Anchor, Pass
 from pyshardy.passes.exporting.sink_data_flow_edges import remove_edge
+from pyshardy.rules.properties import FUNCTION_EDGE
 from pyshardy.transforms.context import PassContext
 
 

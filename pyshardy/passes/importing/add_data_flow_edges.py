@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pyshardy.ir.dataflow import DATA_FLOW_OPS, EDGE, block_arg_owners, edge_of
+from pyshardy.ir.dataflow import DATA_FLOW_OPS, block_arg_owners, edge_of
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass
+from pyshardy.rules.properties import EDGE
 from pyshardy.transforms.context import PassContext
 
 

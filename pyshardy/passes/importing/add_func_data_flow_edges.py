@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyshardy.ir.dataflow import FUNCTION_EDGE
 from pyshardy.ir.functions import SHARDING, calls, functions, is_declaration, main_function
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.shardings import get_sharding
 from pyshardy.passes.base import Pass
 from pyshardy.passes.importing.add_data_flow_edges import insert_edge
+from pyshardy.rules.properties import FUNCTION_EDGE
 from pyshardy.transforms.context import PassContext
 
 

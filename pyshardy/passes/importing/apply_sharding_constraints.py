@@ -6,7 +6,7 @@ Source: docs/semantics/import.md#sdy-apply-sharding-constraints
 from __future__ import annotations
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.ir.dataflow import EDGE, FUNCTION_EDGE, edge_held, source_uses
+from pyshardy.ir.dataflow import edge_held, source_uses
 from pyshardy.ir.edge_tensors import manual_view_of
 from pyshardy.ir.functions import RULE, functions, is_declaration, main_function, result_sharding, return_op
 from pyshardy.ir.nodes import Op, Value
@@ -18,6 +18,7 @@ from pyshardy.ir.symbols import post_order
 from pyshardy.passes.base import Pass
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.propagation.program import NO_VALUE, OpKind, OpNode, Program, ValueInfo
+from pyshardy.rules.properties import EDGE, FUNCTION_EDGE
 from pyshardy.rules.rule_builder import identity_rule
 from pyshardy.transforms.context import PassContext
 from pyshardy.transforms.debug_info import DebugInfo, DebugOptions

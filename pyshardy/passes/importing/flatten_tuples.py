@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyshardy.ir.hlo_attributes import CUSTOM_CALL, GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, target_of, tuple_types
+from pyshardy.ir.hlo_attributes import GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL, target_of, tuple_types
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.passes.base import Pass
+from pyshardy.rules.properties import CUSTOM_CALL
 from pyshardy.transforms.context import PassContext
 
 _ELEMENT = "stablehlo.get_tuple_element"
@@ -18,8 +19,8 @@ _BORDERS = (GLOBAL_TO_LOCAL, LOCAL_TO_GLOBAL)
 class FlattenTuples(Pass):
     """Give custom calls that return a tuple, as in HLO, one result per element, unless the whole tuple is used.
 
-    The borders of a manual computation get the elements of a tuple as operands, too: XLA for TPUs makes a pair of each
-    complex number and of each number of 64 bits.
+    The borders of a manual computation get the elements of a tuple as operands, too. Such tuples come from XLA for
+    TPUs: there, complex numbers and numbers of 64 bits are pairs.
     """
 
     name = "pyshardy-flatten-tuples"

@@ -28,12 +28,12 @@ from pyshardy.ir.hlo_attributes import (
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_with
 from pyshardy.ir.shardings import ModuleMeshes, check_shardings
-from pyshardy.ir.strings import check_names, is_utf8, shown
+from pyshardy.ir.strings import check_names, is_utf8, readable
 from pyshardy.passes.base import Pass
 from pyshardy.rules.notation import parse_rule
 from pyshardy.transforms.context import PassContext
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class ImportFrontendAttributes(Pass):
@@ -123,10 +123,10 @@ def _parse_list(text: str) -> Any:
     return parse_sharding_list(text) if text.lstrip().startswith("#sdy.sharding_per_value") else (parse_sharding(text),)
 
 
-def _read(op: Op, name: str, text: str, parse: Callable[[str], T]) -> T:
+def _read(op: Op, name: str, text: str, parse: Callable[[str], _T]) -> _T:
     """Read the text of an attribute; errors point at the op."""
     if not is_utf8(text):
-        raise PassError(op, f"has {name} = {shown(text)}, which is not UTF-8")
+        raise PassError(op, f"has {name} = {readable(text)}, which is not UTF-8")
     try:
         return parse(text)
     except ShardyError as error:

@@ -42,9 +42,9 @@ _MAY_OPEN_DIMS = (CONSTRAINT_TARGET, FULL_TO_SHARD, SHARD_TO_FULL)
 class ImportHloShardings(Pass):
     """Turn `mhlo.sharding` into shardings of the dialect, with inlined meshes.
 
-    Tilings are expressed on the coarsest mesh that fits all of them, or on that of the option `mesh`. Two things
-    are ignored if a module names its axes: `{replicated}` without a mesh and, as in XLA, the shardings of most ops.
-    Only custom calls for ops of the dialect, Python callbacks, and communication with the host keep theirs.
+    Tilings are expressed on the coarsest mesh that fits all of them, or on that of the option `mesh`. If a module names
+    its axes, `{replicated}` without a mesh is ignored. The shardings of most ops are ignored too, as in XLA. Only
+    custom calls for ops of the dialect, Python callbacks, and communication with the host keep theirs.
 
     Attributes:
         mesh: The axes of the mesh for tilings, for example `data=4,model=2`.

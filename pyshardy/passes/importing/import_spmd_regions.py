@@ -230,7 +230,7 @@ def _is_outside(value: Value, outer: Block) -> bool:
 
 
 def _copy_in(value: Value, copies: dict[Value, Value], user: Op) -> Iterable[Op]:
-    """Copies of the op that makes a value, and of the ops that it depends on, if none of them uses a global value."""
+    """Copies of the op that makes a value and of all that it depends on; nothing if that uses a global value."""
     if value in copies:
         return []
     maker = value.defining_op

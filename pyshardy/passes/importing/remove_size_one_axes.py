@@ -17,7 +17,7 @@ from pyshardy.transforms.context import PassContext
 
 
 class RemoveSizeOneAxes(Pass):
-    """Drop axes of size 1 from all shardings, and merge their neighbours; meshes and manual axes stay."""
+    """Drop axes of size 1 from all shardings, and merge the parts of axes beside them; meshes and manual axes stay."""
 
     name = "sdy-remove-size-one-axes"
 

@@ -34,8 +34,8 @@ class ConvertGlobalToLocal(Pass):
         combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one collective;
             if not, an all-reduce and a slice.
         enable_rgv3: Whether to write replica groups as mesh axes, not as lists of device ids.
-        rgv3_where_same: Whether to do so only where all consumers agree on the meaning: not on a mesh with a device
-            order, which XLA ignores, and not if the installed StableHLO has no replica groups along mesh axes.
+        rgv3_where_same: Whether to do so only where all consumers agree on the meaning. They do not on a mesh with a
+            device order, which XLA ignores, and if the installed StableHLO has no replica groups along mesh axes.
         replica_count: The number of replicas. If there are several, the replica id identifies a device.
         partition_count: The number of partitions; only one of the two counts can exceed 1.
         name_causes: Whether the location of a collective that completes a result names the op of that result.

@@ -37,14 +37,14 @@ _MOST_DEVICES = 2**14
 class ExchangeShards(Pass):
     """Exchange the data that shards need for slices, pads, concatenations, uneven reversals and reshapes.
 
-    A shard of the result is an interval of the operand, which a few shards hold. The number of permutes is the largest
-    number of shards that one shard sends to or receives from; it does not depend on the number of shards. Each permute
-    sends as much as its largest piece. The op is left to `sdy-resolve-permutation-factors` if there would be too many
+    A shard of the result is an interval of the operand, which a few shards hold. The number of permutes does not depend
+    on the number of shards: it is the largest number of shards with which one shard exchanges data. Each permute sends
+    as much as its largest piece. The op is left to `sdy-resolve-permutation-factors` if there would be too many
     permutes, or if that pass sends no more.
 
     Attributes:
         before_reshards: Whether the pass runs before reshards are inserted. Then it handles only concatenations and
-            reshapes, if resharding them would send more, and lets the result of a slice be gathered instead of its
+            reshapes, if resharding them would send more. It also lets the result of a slice be gathered instead of the
             operand.
     """
 

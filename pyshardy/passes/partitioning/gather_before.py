@@ -25,7 +25,7 @@ _GROWING = frozenset(("stablehlo.broadcast_in_dim", "stablehlo.pad"))
 
 
 class GatherBefore(Pass):
-    """Gather the operands of an op along axes along which its result is gathered, if that sends less.
+    """Gather the operands of an op instead of its result, if that sends less.
 
     Operands of an op are resharded until they are compatible, for example by moving an axis to another dimension. If
     the result is then gathered along that axis, the operands can be gathered instead. So can those of a pad or a
@@ -65,7 +65,7 @@ def _source(value: Value) -> Value:
 
 
 def _is_of_slice(value: Value) -> bool:
-    """Whether a value is computed from a single slice: it may be so small that completing its sum there is cheaper."""
+    """Whether a value is computed from a single slice, which may be so small that completing its sum is cheap."""
     op = value.defining_op
     while op is not None and op.name != _SLICE and len(op.operands) == 1 and op.operands[0].only_user() is op:
         op = op.operands[0].defining_op

@@ -205,7 +205,7 @@ def _survey(function: Op, meshes: Meshes) -> tuple[bool, bool]:
 
 
 def _target_of_sources(op: Op, owner: Value) -> TensorSharding | None:
-    """The sharding that the sources of an edge need: that on the data-flow op, not that on an edge op."""
+    """The sharding that the sources of an edge need. It is on the data-flow op, not on an edge op."""
     if op.name != "sdy.manual_computation":
         return stored_sharding(owner)
     axes = op.attrs["manual_axes"]

@@ -26,11 +26,11 @@ _GATHER, _SCATTER = "stablehlo.gather", "stablehlo.scatter"
 
 
 class KnownIndices(Pass):
-    """Keep gathers and scatters on their devices where the program says which rows they take.
+    """Keep gathers and scatters on their devices if the program shows which rows they take.
 
-    A component of the indices that is the number of the row, as in `x[jnp.arange(n), i]`, makes a batching dimension,
-    if that dimension of the tensor is sharded. A scatter that sets one window at a known place along a sharded
-    dimension, as in `x.at[3:5].set(y)`, is an update of a slice.
+    A component of the indices may be the number of the row, as in `x[jnp.arange(n), i]`. If that dimension of the
+    tensor is sharded, it becomes a batching dimension. A scatter may set one window at a known place along a sharded
+    dimension, as in `x.at[3:5].set(y)`. It becomes an update of a slice.
     """
 
     name = "pyshardy-known-indices"

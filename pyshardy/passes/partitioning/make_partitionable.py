@@ -53,21 +53,21 @@ _BY_NAME = frozenset((*_REWRITES, "stablehlo.custom_call")) | TOP_K | WITH_SINGL
 
 
 class MakePartitionable(Pass):
-    """Remove what only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
+    """Remove ops that only propagation needs, and gather operands of ops that cannot run on shards, with a warning.
 
-    Propagation barriers are removed. A collective that the program already has becomes a reshard if the sharding
-    of its operand has changed, or if it would sum a tensor that is whole. A result that is complete is resharded to the
-    unreduced axes that its sharding states. A reshard to a mesh with other axes is split in two: a gather to the
-    whole tensor, and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it.
+    Propagation barriers are removed. A collective of the given program becomes a reshard in two cases: if its operand
+    has another sharding by now, or if it would sum a tensor that is complete. If a sharding states unreduced axes, but
+    the result is complete, the result is resharded to it. A reshard to a mesh with other axes is split in two: a gather
+    to the whole tensor, and a slice. A replicated operand on a mesh with other axes is resharded as its user needs it.
     Partial results move to the mesh of the op's operands if only the device order differs. An op without a sharding
     rule gets whole tensors, unless it is elementwise: then all its tensors get the same sharding. A rule that a user
-    has registered counts as no rule here: it says how shardings propagate, not that the op may run on shards. An op
-    that states its number of batch dimensions stays sharded along these. An op that only XLA's partitioner can
-    replace is an error.
+    has registered does not count here. It says how shardings propagate, but not that the op may run on shards. An op
+    that states its number of batch dimensions stays sharded along these. An op that only XLA's partitioner can replace
+    is an error.
 
     Attributes:
-        replicate: Whether an op that cannot run on shards gets whole tensors; if not, it is left to
-            `sdy-convert-global-to-local`, which refuses it.
+        replicate: Whether an op that cannot run on shards gets whole tensors. If not, it stays, and
+            `sdy-convert-global-to-local` refuses it.
     """
 
     replicate: bool = True

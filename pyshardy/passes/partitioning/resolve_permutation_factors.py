@@ -30,7 +30,7 @@ _MORE_THAN_RULE = frozenset(
 )
 """Ops that may need data from other shards although their rule has no permutation factor."""
 _BY_OPERANDS = frozenset(("stablehlo.dynamic_update_slice",))
-"""Ops for which the contents of operands decide what shards need, so that equal types and attributes say too little."""
+"""Ops whose shards need data that depends on the contents of operands, and not only on types and attributes."""
 
 
 class ResolvePermutationFactors(Pass):
@@ -42,8 +42,8 @@ class ResolvePermutationFactors(Pass):
         replica_count: The number of replicas. If there are several, the replica id identifies a device.
         partition_count: The number of partitions; only one of the two counts can exceed 1.
         rng_bit_generator_unsafe: Whether random tensors may stay sharded; their elements then depend on the sharding.
-        exchange_windows: Whether convolutions and window reductions exchange halos too; if not, the dimensions along
-            which windows move are replicated, as in the reference.
+        exchange_windows: Whether convolutions and window reductions exchange halos too. If not, the dimensions of their
+            windows are replicated, as in the reference.
         name_causes: Whether the locations of reshards name the op that needs them.
     """
 

@@ -22,8 +22,8 @@ _ADD = "stablehlo.add"
 class ComparePlaces(Pass):
     """Replace scatters with one update per row by a comparison of every place with the index of its row.
 
-    So XLA for TPUs makes the gradient of `jnp.take_along_axis` with one index per row, as in a cross-entropy. What was
-    a scatter, through which few dimensions propagate, is then element-wise.
+    So XLA for TPUs makes the gradient of `jnp.take_along_axis` with one index per row, as in a cross-entropy. The
+    scatter, through which few dimensions propagate, then consists of element-wise ops.
     """
 
     name = "pyshardy-compare-places"
@@ -46,8 +46,8 @@ def compared_scatters(root: Op) -> Iterator[Op]:
 def _has_one_per_row(op: Op, numbers: Numbers) -> bool:
     """Whether updates have the shape of the target, but for one element along the indexed dimension.
 
-    All other dimensions are batching ones. An update without the dimension of one element stays a scatter, as in XLA;
-    so does one whose indices are of a type that cannot count the places.
+    All other dimensions are batching ones. If updates lack the dimension of one element, the op stays a scatter, as in
+    XLA. So it does if the type of the indices is too small to count the places.
     """
     target, indices, updates = (operand.type for operand in op.operands)
     if numbers.window or len(numbers.dropped) != 1 or numbers.indexed != numbers.dropped or target.shape is None:

@@ -109,15 +109,15 @@ def _moved(sharding: TensorSharding, replacements: dict[str, _Replacement], mesh
     if replacement is None:
         return sharding
     name, axes = replacement
-    old, new = meshes[str(sharding.mesh)], meshes[name]
-    dims = [DimSharding(_written(dim.axes, axes, old, new), dim.is_open, dim.priority) for dim in sharding.dims]
+    new = meshes[name]
+    dims = [DimSharding(_written(dim.axes, axes, new), dim.is_open, dim.priority) for dim in sharding.dims]
     replicated, unreduced = (
-        sort_and_merge(_written(found, axes, old, new), new) for found in (sharding.replicated, sharding.unreduced)
+        sort_and_merge(_written(found, axes, new), new) for found in (sharding.replicated, sharding.unreduced)
     )
     return TensorSharding(name, dims, replicated, unreduced, sharding.reduction)
 
 
-def _written(refs: Axes, axes: dict[str, Axes], old: Mesh, new: Mesh) -> list[AxisRef]:
+def _written(refs: Axes, axes: dict[str, Axes], new: Mesh) -> list[AxisRef]:
     found: list[AxisRef] = []
     for ref in refs:
         for part in _parts(ref, axes[ref.name], new):

@@ -21,7 +21,7 @@ _COMPOSITE = "stablehlo.composite"
 _RESULTS = "pyshardy.results"
 """Stands for a call with several results while ops are ordered; in HLO these form a tuple."""
 _UNSEEN, _SEEN = -2, -1
-"""What stands for the order of an op that is not listed yet: it was not met so far, or its operands are listed next."""
+"""The state of an op that has no place in the list yet: it was not met so far, or its operands are listed next."""
 
 
 class InlineAndOrder(Pass):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-T = TypeVar("T", bound=Hashable)
+_T = TypeVar("_T", bound=Hashable)
 
 
-class ItemTable(Generic[T]):
+class ItemTable(Generic[_T]):
     """Distinct items in the order of their first appearance.
 
     Attributes:
@@ -20,10 +20,10 @@ class ItemTable(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self.items: list[T] = []
-        self._numbers: dict[T, int] = {}
+        self.items: list[_T] = []
+        self._numbers: dict[_T, int] = {}
 
-    def number(self, item: T) -> int:
+    def number(self, item: _T) -> int:
         """The number of an item; a new item gets a new number."""
         number = self._numbers.setdefault(item, len(self.items))
         if number == len(self.items):

@@ -10,7 +10,7 @@ from pyshardy.searching.autopartition.moves import batch_class
 from pyshardy.searching.autopartition.space import Assignment, Space
 
 _MUCH: Final = 0.1
-"""The share of the memory from which on it is said how optimizer state can leave the device."""
+"""From this share of the memory on, a note says how optimizer state can leave the device."""
 
 
 def advice(space: Space, assignment: Assignment, peak: float, limit: float) -> list[str]:

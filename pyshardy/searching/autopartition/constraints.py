@@ -9,8 +9,8 @@ from math import prod
 from typing import Final, NamedTuple
 
 from pyshardy.core.axes import Dims
-from pyshardy.searching.autopartition.objective import LEAST_GAIN
-from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.costing.step_cost import StepCost
+from pyshardy.searching.autopartition.objective import LEAST_CONSTRAINT_GAIN
 
 _NO_LOSS: Final = 0.001
 """A constraint is removed again if the step takes at most this share longer without it."""
@@ -39,7 +39,7 @@ class ConstrainableValue(NamedTuple):
 
 Constrained = Mapping[int, Dims]
 """The axes of constrained values, by their position in the list of values."""
-ConstraintPrice = Callable[[Constrained], "Quick | None"]
+ConstraintPrice = Callable[[Constrained], "StepCost | None"]
 """The estimate of a step with constraints; None if propagation refuses them."""
 
 
@@ -49,7 +49,7 @@ class ConstraintSearch:
 
     Attributes:
         axes: Names and sizes of the mesh axes.
-        price: The careful estimate.
+        price: The exact estimate.
         score: The quantity to minimize, as for the shardings of inputs.
         until: The time at which it ends, as `time.monotonic` counts.
         most: The largest number of candidates.
@@ -57,19 +57,19 @@ class ConstraintSearch:
         ideas: The axes that are tried first, by the number of the value.
         permits: Whether a constraint may have these axes.
         best: The best constraints so far.
-        quick: The estimate with the best constraints.
+        cost: The estimate with the best constraints.
     """
 
     axes: Sequence[tuple[str, int]]
     price: ConstraintPrice
-    score: Callable[[Quick], tuple[float, float]]
+    score: Callable[[StepCost], tuple[float, float]]
     until: float
     most: int
     ideas: Mapping[int, Sequence[Dims]] = field(default_factory=dict)
     permits: Callable[[Dims], bool] = lambda dims: True
     tries: int = 0
     best: dict[int, Dims] = field(default_factory=dict)
-    quick: Quick | None = None
+    cost: StepCost | None = None
 
     def run(self, sites: Sequence[ConstrainableValue]) -> None:
         """Constrain groups of similar values, then single values, and keep what gains; then remove what gains nothing.
@@ -79,7 +79,7 @@ class ConstraintSearch:
         Args:
             sites: The values.
         """
-        self.quick = self.evaluate(self.best) if self.quick is None else self.quick
+        self.cost = self.evaluate(self.best) if self.cost is None else self.cost
         if self.best:
             self.prune()
         last = self.tries + _FIRST_GAIN
@@ -90,8 +90,8 @@ class ConstraintSearch:
                 continue
             changed = {**self.best, **decision}
             found = None if changed == self.best else self.evaluate(changed)
-            if found is not None and self._is_better(found, LEAST_GAIN):
-                self.best, self.quick, last = changed, found, self.tries + _NEXT_GAIN
+            if found is not None and self._is_better(found, LEAST_CONSTRAINT_GAIN):
+                self.best, self.cost, last = changed, found, self.tries + _NEXT_GAIN
         self.prune()
 
     def prune(self) -> None:
@@ -100,19 +100,19 @@ class ConstraintSearch:
             rest = {other: dims for other, dims in self.best.items() if other != number}
             found = self.evaluate(rest)
             if found is not None and self._is_better(found, -_NO_LOSS):
-                self.best, self.quick = rest, found
+                self.best, self.cost = rest, found
 
-    def evaluate(self, constrained: Constrained) -> Quick | None:
-        """The careful estimate, counted as a candidate."""
+    def evaluate(self, constrained: Constrained) -> StepCost | None:
+        """The exact estimate, counted as a candidate."""
         self.tries += 1
         return self.price(constrained)
 
     def is_over(self) -> bool:
         """Whether time or candidates have run out."""
-        return self.quick is None or self.tries >= self.most or time.monotonic() > self.until
+        return self.cost is None or self.tries >= self.most or time.monotonic() > self.until
 
-    def _is_better(self, found: Quick, gain: float) -> bool:
-        return self.quick is not None and self.score(found)[0] < self.score(self.quick)[0] * (1 - gain)
+    def _is_better(self, found: StepCost, gain: float) -> bool:
+        return self.cost is not None and self.score(found)[0] < self.score(self.cost)[0] * (1 - gain)
 
 
 def _decisions(
@@ -121,8 +121,8 @@ def _decisions(
     """The constraints to try: ideas; then all values of one shape and sharding together, the largest first; then each.
 
     Every decision for a group is also tried with all other values constrained to the shardings that they have.
-    Otherwise a new axis may propagate to values where it does harm: an axis of the sequence into layers whose weights
-    are split along the same axis.
+    Otherwise a new axis may propagate to values where it does harm. An example is an axis of the sequence, in layers
+    whose weights are split along it.
     """
     alike: dict[object, list[ConstrainableValue]] = {}
     for site in sites:

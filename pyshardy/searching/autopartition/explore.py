@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError
 from pyshardy.searching.autopartition.moves import all_moves, put, take
-from pyshardy.searching.autopartition.pricing import Pricer, Quick
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.autopartition.symmetry import Symmetry
 from pyshardy.searching.autopartition.tactics import tactics
@@ -26,19 +27,19 @@ _LEAST_GAIN: Final = 1e-3
 _CLEAR_GAIN: Final = 0.01
 """By this much a neighbour must be better to be taken before the other ones are tried."""
 BAD: Final = 2.5
-"""A candidate gets no careful estimate if its quick one takes this many times as long as that of the best one; quick
-estimates err by a factor of 1.5 in both directions."""
+"""A candidate gets no exact estimate if its rough time is this many times that of the best one. Rough estimates err by
+a factor of 1.5 in both directions."""
 _PATIENCE: Final = 48
-"""The number of neighbours that are priced carefully, the most promising first; better ones were among the first."""
-_QUICK_PATIENCE: Final = 128
-"""The number of candidates with a quick estimate after which a phase of the search ends, if none of them was better."""
+"""The number of neighbours that are priced exactly, the most promising first; better ones were among the first."""
+_ROUGH_PATIENCE: Final = 128
+"""A phase of the search ends after so many rough estimates of candidates of which none was better."""
 
 
 class Candidate(NamedTuple):
     """A candidate with its estimate."""
 
     assignment: Assignment
-    quick: Quick
+    cost: StepCost
 
 
 class Limits(NamedTuple):
@@ -59,12 +60,12 @@ Watch = Callable[[int, Candidate, str], None]
 """Called for every better candidate: with the number of candidates, the best one, and the phase of the search."""
 
 
-PriceFunction = Callable[[Assignment], "Quick | None"]
+PriceFunction = Callable[[Assignment], "StepCost | None"]
 """The estimate of an assignment; None if propagation refuses it."""
 
 
-class QuickEstimates(Mapping[Assignment, "Quick | None"]):
-    """Quick estimates that are made when they are asked for, up to a number of new ones.
+class RoughEstimates(Mapping[Assignment, "StepCost | None"]):
+    """Rough estimates that are made when they are asked for, up to a number of new ones.
 
     Args:
         price: Makes the estimate of an assignment.
@@ -73,11 +74,11 @@ class QuickEstimates(Mapping[Assignment, "Quick | None"]):
     """
 
     def __init__(
-        self, price: PriceFunction, most: int, known: Mapping[Assignment, Quick | None] = MappingProxyType({})
+        self, price: PriceFunction, most: int, known: Mapping[Assignment, StepCost | None] = MappingProxyType({})
     ) -> None:
         self._price, self._found, self._most = price, dict(known), len(known) + most
 
-    def __getitem__(self, assignment: Assignment) -> Quick | None:
+    def __getitem__(self, assignment: Assignment) -> StepCost | None:
         if assignment not in self._found:
             if len(self._found) >= self._most:
                 raise KeyError(assignment)
@@ -91,13 +92,13 @@ class QuickEstimates(Mapping[Assignment, "Quick | None"]):
         return len(self._found)
 
 
-class _QuickPrice:
-    """Quick estimates of assignments."""
+class _RoughPrice:
+    """Rough estimates of assignments."""
 
     def __init__(self, space: Space) -> None:
-        self.space, self.pricer = space, Pricer(space.problem, space.tied)
+        self.space, self.pricer = space, RoughPricer(space.problem, space.tied)
 
-    def __call__(self, assignment: Assignment) -> Quick | None:
+    def __call__(self, assignment: Assignment) -> StepCost | None:
         try:
             return self.pricer.price(self.space.shardings(assignment), self.space.base_bytes(assignment))
         except ShardyError:
@@ -111,7 +112,7 @@ class Explorer:
         space: The decisions.
         limits: When it ends.
         watch: Called for every better candidate.
-        price: The estimate of candidates; by default the quick one.
+        price: The estimate of candidates; by default the rough one.
         symmetry: The symmetry of another search over the same space. Both then choose the same among assignments that
             differ only by exchanged axes.
 
@@ -132,8 +133,8 @@ class Explorer:
         symmetry: Symmetry | None = None,
     ) -> None:
         self.space, self.limits, self.watch = space, limits, watch
-        self.price: PriceFunction = _QuickPrice(space) if price is None else price
-        self.found: dict[Assignment, Quick | None] = {}
+        self.price: PriceFunction = _RoughPrice(space) if price is None else price
+        self.found: dict[Assignment, StepCost | None] = {}
         self.symmetry = symmetry or Symmetry(space)
         self.objective = space.problem.objective
         self.limit = self.objective.limit
@@ -144,22 +145,22 @@ class Explorer:
         self._at = "first candidates"
         self._gained, self._patience = 0, limits.most
 
-    def evaluate(self, assignment: Assignment) -> Quick | None:
+    def evaluate(self, assignment: Assignment) -> StepCost | None:
         """The estimate of an assignment; None if propagation refuses it, or the search has ended."""
         assignment = self.symmetry.first(assignment)
         if assignment in self.found:
             return self.found[assignment]
         if self.is_over():
             return None
-        quick = self.found[assignment] = self.price(assignment)
-        if quick is not None and (self.best is None or self.score(quick) < self.score(self.best.quick)):
-            found = Candidate(assignment, quick)
+        cost = self.found[assignment] = self.price(assignment)
+        if cost is not None and (self.best is None or self.score(cost) < self.score(self.best.cost)):
+            found = Candidate(assignment, cost)
             if self._is_better(found, self.best):
                 self._gained = len(self.found)
             self.best = found
             if self.watch is not None:
                 self.watch(len(self.found), self.best, self._at)
-        return quick
+        return cost
 
     def is_over(self) -> bool:
         """Whether time or candidates have run out; sets `ended_by`."""
@@ -186,9 +187,9 @@ class Explorer:
                 "",
             )
 
-    def score(self, quick: Quick) -> tuple[float, float]:
+    def score(self, cost: StepCost) -> tuple[float, float]:
         """The quantity to minimize, by the objective of the problem."""
-        return self.objective.score(quick, self.limit)
+        return self.objective.score(cost, self.limit)
 
     def run(self) -> None:
         """Search until no better candidate is found, or the search is over."""
@@ -215,29 +216,29 @@ class Explorer:
         self._start(at, self.limits.most if patience is None else patience)
         self._try(assignments)
 
-    def climb(self, quick: Mapping[Assignment, Quick | None]) -> None:
+    def climb(self, rough: Mapping[Assignment, StepCost | None]) -> None:
         """Move from the best candidate to better neighbours while some of the most promising are better.
 
         Args:
-            quick: Quick estimates. Neighbors are tried in the order of these, those without one last.
+            rough: Rough estimates. Neighbors are tried in the order of these, those without one last.
         """
         self._at = "neighbours of the best"
         expanded: set[Assignment] = set()
         while self.best is not None and self.best.assignment not in expanded and not self.is_over():
             best = self.best
             expanded.add(best.assignment)
-            for step in self._promising(best.assignment, quick)[:_PATIENCE]:
+            for step in self._promising(best.assignment, rough)[:_PATIENCE]:
                 found = self.evaluate(step)
                 if self.is_over() or (found is not None and self._is_better(Candidate(step, found), best, _CLEAR_GAIN)):
                     break
 
-    def _promising(self, assignment: Assignment, quick: Mapping[Assignment, Quick | None]) -> list[Assignment]:
-        """The neighbours of an assignment, without those whose quick estimate is bad."""
-        own = quick.get(assignment)
+    def _promising(self, assignment: Assignment, rough: Mapping[Assignment, StepCost | None]) -> list[Assignment]:
+        """The neighbours of an assignment, without those whose rough estimate is bad."""
+        own = rough.get(assignment)
         worst = math.inf if own is None else BAD * own.seconds
         known, others = [], []
         for step in dict.fromkeys(map(self.symmetry.first, all_moves(self.space, assignment))):
-            found = quick.get(step)
+            found = rough.get(step)
             if step in self.found:
                 continue
             if found is None:
@@ -248,7 +249,7 @@ class Explorer:
 
     def beam(self) -> None:
         """Price all neighbours of the best few candidates, and repeat while this finds better ones."""
-        self._start("beam", _QUICK_PATIENCE)
+        self._start("beam", _ROUGH_PATIENCE)
         front = self.ranked()[:_BEAM]
         expanded: set[Assignment] = set()
         while front and not self._is_stuck():
@@ -263,7 +264,7 @@ class Explorer:
 
     def improve(self) -> None:
         """Change several decisions at random and descend from there; end after several rounds without gain."""
-        self._start("local search", _QUICK_PATIENCE)
+        self._start("local search", _ROUGH_PATIENCE)
         best = self.best
         failures = 0
         while best is not None and failures < 4 + len(self.space.groups) // 4 and not self._is_stuck():
@@ -275,10 +276,10 @@ class Explorer:
 
     def _descend(self, assignment: Assignment | None) -> Candidate | None:
         """The candidate that moves to better neighbours, in random order, lead to."""
-        quick = None if assignment is None else self.evaluate(assignment)
-        if assignment is None or quick is None:
+        cost = None if assignment is None else self.evaluate(assignment)
+        if assignment is None or cost is None:
             return None
-        current = Candidate(assignment, quick)
+        current = Candidate(assignment, cost)
         steps = list(dict.fromkeys(all_moves(self.space, assignment)))
         self._random.shuffle(steps)
         for tries, step in enumerate(steps):
@@ -317,20 +318,20 @@ class Explorer:
     def _is_better(self, one: Candidate | None, other: Candidate | None, gain: float = _LEAST_GAIN) -> bool:
         if one is None or other is None:
             return one is not None
-        return self.score(one.quick)[0] < self.score(other.quick)[0] * (1 - gain)
+        return self.score(one.cost)[0] < self.score(other.cost)[0] * (1 - gain)
 
     def ranked(self) -> list[Candidate]:
         """All candidates, the best first."""
-        found = [Candidate(assignment, quick) for assignment, quick in self.found.items() if quick is not None]
-        return sorted(found, key=lambda one: (self.score(one.quick), one.assignment))
+        found = [Candidate(assignment, cost) for assignment, cost in self.found.items() if cost is not None]
+        return sorted(found, key=lambda one: (self.score(one.cost), one.assignment))
 
     def front(self) -> Iterator[Candidate]:
         """The Pareto front: the candidates that no other beats in both time and memory, the fastest first."""
         least = float("inf")
         for one in sorted(
-            (Candidate(assignment, quick) for assignment, quick in self.found.items() if quick is not None),
-            key=lambda one: (one.quick.seconds, one.quick.bytes, one.assignment),
+            (Candidate(assignment, cost) for assignment, cost in self.found.items() if cost is not None),
+            key=lambda one: (one.cost.seconds, one.cost.bytes, one.assignment),
         ):
-            if one.quick.bytes < least * (1 - 0.01):
-                least = one.quick.bytes
+            if one.cost.bytes < least * (1 - 0.01):
+                least = one.cost.bytes
                 yield one

@@ -1,8 +1,8 @@
 """The constraints that experts write beside the shardings of inputs, derived from these and the classes of dimensions.
 
 Weights stored along an axis of the batch do not say where the batch is to stay: propagation may follow the weights.
-So experts constrain activations: along the batch, inside of layers along heads, hidden, vocabulary or experts, and
-between layers along the sequence.
+So experts constrain activations: everywhere along the batch; inside of layers also along heads, hidden, vocabulary or
+experts; between layers also along the sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyshardy.searching.autopartition.moves import batch_classes, weights
 from pyshardy.searching.autopartition.roles import handed_class, split_classes, width_class
 from pyshardy.searching.autopartition.space import Assignment, Space
 
-Axes = Mapping[int, tuple[str, ...]]
+ClassAxes = Mapping[int, tuple[str, ...]]
 """The axes of classes, by their numbers."""
 _HALF: Final = 0.5
 _MATRIX: Final = 2
@@ -105,7 +105,7 @@ def _ways(space: Space, assignment: Assignment) -> Iterator[tuple[str, _Way]]:
             yield name, _Way(space, order, tuple(free), frozenset(batches), only)
 
 
-def _stacks(space: Space, inner: Axes) -> list[frozenset[int]]:
+def _stacks(space: Space, inner: ClassAxes) -> list[frozenset[int]]:
     """The classes of every stack of matrices, such as those of experts, each of which has tokens of its own.
 
     Their first class has axes, and no stack has it elsewhere, as it would have heads.
@@ -134,7 +134,7 @@ class _Way:
     def __init__(
         self,
         space: Space,
-        order: Sequence[Axes],
+        order: Sequence[ClassAxes],
         free: tuple[str, ...] = (),
         batches: frozenset[int] = frozenset(),
         only: Sequence[frozenset[int]] | None = None,

@@ -10,7 +10,8 @@ from pyshardy.searching.autopartition.space import Assignment, Space, with_dims
 
 _MOST_PLACES: Final = 3
 _SHARE: Final = 0.25
-"""The class of the batch is in so much of what another class of its inputs is in, or that one is the batch."""
+"""A first dimension of the data is the batch only if enough values have it: this share of those with another
+dimension."""
 
 
 def put(space: Space, assignment: Assignment, axis: str, places: Sequence[tuple[int, int]]) -> Assignment:

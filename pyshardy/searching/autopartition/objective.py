@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-LEAST_GAIN: Final = 0.005
+LEAST_CONSTRAINT_GAIN: Final = 0.005
 """The share by which constraints must make a plan better; fewer lines are easier to read than slightly better ones."""
 _WORTH: Final = 0.01
 """The share of the time that the memory of a whole device is worth: it decides between plans of about equal time."""
 TIGHT: Final = 0.9
 """The share of the memory from which on a plan may not fit after all, as estimates err."""
 _RISK: Final = 0.05
-"""The share of the time that is given to leave the last tenth of the memory free."""
+"""The share of the time that leaving the last tenth of the memory free is worth."""
 _TIME: Final = 0.05
 """The power of the time where memory is minimized: twice the time counts like 3.5 % more memory."""
 _HIDDEN: Final = 0.01
@@ -75,17 +75,17 @@ class Objective:
     def weight(self, one: Estimated) -> float:
         """The quantity to minimize among plans that fit.
 
-        By time, memory counts 1 % of the time for a whole device, and its last tenth, which may not be there as
-        estimates err, 5 % more. So a plan may take a little longer where that leaves much memory free. Collectives
-        count 1 % more than they take: hidden ones disturb the kernels that hide them.
+        If time is the goal, using the whole memory counts like 1 % more time. Using its last tenth counts like 5 %
+        more, as estimates err and it may not be there. So a plan may take a little longer if that leaves much memory
+        free. Collectives count 1 % more than they take: hidden ones disturb the kernels that hide them.
 
-        >>> from pyshardy.searching.autopartition.pricing import Quick
+        >>> from pyshardy.costing.step_cost import StepCost
         >>> weight = Objective(limit=100.0).weight
-        >>> weight(Quick(1.0, 20.0)) < weight(Quick(0.995, 80.0))
+        >>> weight(StepCost(1.0, 20.0)) < weight(StepCost(0.995, 80.0))
         True
-        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 99.0))
+        >>> weight(StepCost(1.03, 40.0)) < weight(StepCost(1.0, 99.0))
         True
-        >>> weight(Quick(1.03, 40.0)) < weight(Quick(1.0, 80.0))
+        >>> weight(StepCost(1.03, 40.0)) < weight(StepCost(1.0, 80.0))
         False
         """
         seconds = one.seconds + _HIDDEN * one.communication_seconds
@@ -110,7 +110,7 @@ class Objective:
         return not plan.fits, self.weight(plan) if plan.fits else plan.bytes, plan.bytes
 
     def is_better(self, plan: EstimatedPlan, other: EstimatedPlan, by: float = _ROUNDING) -> bool:
-        """Whether a plan fits and the other does not, or weighs less by a share; of two that do not fit, the smaller.
+        """Whether a plan fits and the other does not, or weighs less by a share; if neither fits, if it is smaller.
 
         Args:
             plan: The plan.
@@ -123,11 +123,11 @@ class Objective:
 
     def gains(self, plan: EstimatedPlan, plain: EstimatedPlan) -> bool:
         """Whether a plan with constraints is worth them, beside one without or with others."""
-        return self.is_better(plan, plain, LEAST_GAIN)
+        return self.is_better(plan, plain, LEAST_CONSTRAINT_GAIN)
 
 
 def _rounded(number: float) -> float:
-    """A number without the digits in which sums differ between versions of Python, so that equal plans are equal.
+    """A number without its last digits. Sums differ there between versions of Python, and equal plans must be equal.
 
     >>> _rounded(0.1 + 0.2) == _rounded(0.3), _rounded(0.0)
     (True, 0.0)

@@ -17,10 +17,10 @@ from pyshardy.costing.roofline import Bound, Roofline
 from pyshardy.errors import ShardyError
 from pyshardy.propagation.program import OpKind
 from pyshardy.reshard.collective_plan import plan_collectives
-from pyshardy.reshard.plan import OpInput, plan_op
+from pyshardy.reshard.plan import OpInput, Shardings, plan_op
+from pyshardy.rules.properties import EDGES
 from pyshardy.searching.autopartition.problem import Problem
 
-EDGES: Final = frozenset(("sdy.data_flow_edge", "sdy.func_data_flow_edge"))
 _FREE: Final = frozenset(
     ("stablehlo.reshape", "stablehlo.constant", "sdy.constant", "sdy.sharding_constraint", "stablehlo.while",
      "stablehlo.optimization_barrier", "sdy.propagation_barrier", "func.return", "stablehlo.return")
@@ -33,9 +33,6 @@ COMBINING: Final = frozenset(
 UNIFORM: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
 _FREE_OF_RESHARDS: Final = frozenset(("stablehlo.constant", "sdy.constant", "stablehlo.iota"))
 _COMPUTED_AGAIN: Final = frozenset(("stablehlo.broadcast_in_dim",))
-
-
-Shardings = tuple[TensorSharding | None, ...]
 
 
 class Sent(NamedTuple):
@@ -53,7 +50,7 @@ class Send(NamedTuple):
         tensor: The number of the tensor.
         target: The target.
         sent: Their cost.
-        is_sum: Whether they only sum partial results, so that a loop that adds these up may sum them once.
+        is_sum: Whether they only sum partial results. A loop that adds up the results may then sum over devices once.
     """
 
     tensor: int
@@ -224,10 +221,10 @@ class OpPricer:
             held = self.elements(shape, before)
             both = tuple(axis for axis in left if axis.name in scattered)
             rest = tuple(axis for axis in left if axis.name not in scattered)
-            for kind, axes in (("reduce_scatter", both), ("all_reduce", rest)):
+            for kind, axes in ((CollectiveKind.REDUCE_SCATTER, both), (CollectiveKind.ALL_REDUCE, rest)):
                 if axes:
                     found.append(self._collective(kind, axes, held * size))
-                    if kind == "reduce_scatter":
+                    if kind is CollectiveKind.REDUCE_SCATTER:
                         held /= axes_size(axes, self.mesh)
         return found + [self._step(step, shape, size) for step in steps if step.kind is not CollectiveKind.ALL_SLICE]
 
@@ -243,14 +240,12 @@ class OpPricer:
         traffic = OpTraffic(step.kind.value, self.problem.mesh_name, names, group, int(held), int(after), int(sent))
         return self._seconds(traffic)
 
-    def _collective(self, kind: str, axes: Axes, held: float) -> Sent:
+    def _collective(self, kind: CollectiveKind, axes: Axes, held: float) -> Sent:
         group = axes_size(axes, self.mesh)
-        after = held / group if kind == "reduce_scatter" else held
-        sent = (2 if kind == "all_reduce" else 1) * (group - 1) * held / group
+        before, after = int(held), max(1, int(held / group if kind is CollectiveKind.REDUCE_SCATTER else held))
+        sent = max(1, sent_by_device(kind, before, after, group))
         names = tuple((axis.name, axes_size((axis,), self.mesh)) for axis in axes)
-        return self._seconds(
-            OpTraffic(kind, self.problem.mesh_name, names, group, int(held), max(1, int(after)), max(1, int(sent)))
-        )
+        return self._seconds(OpTraffic(kind.value, self.problem.mesh_name, names, group, before, after, sent))
 
     def _seconds(self, traffic: OpTraffic) -> Sent:
         seconds = collective_seconds(traffic, self.topology, self.problem.collectives)

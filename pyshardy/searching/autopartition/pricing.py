@@ -1,67 +1,41 @@
-"""The quick estimate of a candidate: time and memory from propagated shardings, without partitioning the program.
+"""The rough estimate of a candidate: time and memory from propagated shardings, without partitioning the program.
 
-It follows `pyshardy.costing` where that is cheap. Collectives, their prices and the overlap on streams are the same.
-Fusion is decided on unsharded tensors. The search ranks candidates by quick estimates. The figures of a plan come from
-the careful estimate.
+It follows `pyshardy.costing` where that is cheap. Rooflines, prices of collectives and the overlap on streams are the
+same. Two things are rough, as there is no per-device program yet. Fusion is decided op by op, on unsharded tensors. And
+memory is that of values from their op to their last use, in program order: costing plans the memory of kernels, in the
+order of a compiler. The search ranks candidates by rough estimates. The figures of a plan come from exact ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.fusion import can_fuse, is_expensive
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.propagation.run import propagate_program
-from pyshardy.searching.autopartition.objective import Estimated
+from pyshardy.reshard.plan import Shardings
+from pyshardy.rules.properties import EDGES
 from pyshardy.searching.autopartition.op_prices import (
     ALIASES,
     COMBINING,
-    EDGES,
     UNIFORM,
     OpPrice,
     OpPricer,
-    Shardings,
     StaticOp,
 )
 from pyshardy.searching.autopartition.problem import Problem
-from pyshardy.searching.autopartition.streams import Streams
+from pyshardy.searching.autopartition.streams import CandidateTasks
 
 _ADD: Final = "stablehlo.add"
 _LOOP: Final = "stablehlo.while"
 _RESHAPED: Final = frozenset(("stablehlo.reshape", "stablehlo.transpose"))
 
 
-class Quick(NamedTuple):
-    """The estimate of a candidate.
-
-    Attributes:
-        seconds: The seconds of one step, with overlap.
-        bytes: The peak memory of a device.
-        serial_seconds: The seconds of one step without overlap.
-        communication_seconds: The seconds of its collectives.
-    """
-
-    seconds: float
-    bytes: float
-    serial_seconds: float = 0.0
-    communication_seconds: float = 0.0
-
-    @classmethod
-    def of(cls, found: Estimated) -> Quick:
-        """The figures of a more careful estimate."""
-        return cls(found.seconds, found.bytes, communication_seconds=found.communication_seconds)
-
-    def scaled(self, time: float, memory: float) -> Quick:
-        """The estimate with times and memory multiplied by factors."""
-        return Quick(
-            self.seconds * time, self.bytes * memory, self.serial_seconds * time, self.communication_seconds * time
-        )
-
-
-class Pricer:
+class RoughPricer:
     """Prices candidates of one problem.
 
     Args:
@@ -98,8 +72,8 @@ class Pricer:
             given[value] = sharding
         return propagate_program(replace(self.program, shardings=tuple(given)), PropagateOptions()).shardings
 
-    def price(self, shardings: dict[int, TensorSharding], base_bytes: float) -> Quick:
-        """The quick estimate for inputs and outputs with these shardings.
+    def price(self, shardings: dict[int, TensorSharding], base_bytes: float) -> StepCost:
+        """The rough estimate for inputs and outputs with these shardings.
 
         Args:
             shardings: The shardings of inputs and outputs, by the number of the value.
@@ -110,8 +84,8 @@ class Pricer:
         """
         return self._price_all(self.propagate(shardings), base_bytes)
 
-    def _price_all(self, shardings: Shardings, base_bytes: float) -> Quick:
-        streams = Streams(self.topology.hardware.overlaps_products)
+    def _price_all(self, shardings: Shardings, base_bytes: float) -> StepCost:
+        streams = CandidateTasks(self.topology.hardware.overlaps_products)
         prices = self._prices
         extras = []
         for static in self._statics:
@@ -131,7 +105,7 @@ class Pricer:
                 if sent.seconds:
                     streams.send(streams.makers.get(returned, ()), sent, 1)
         peak = self._peak(shardings, base_bytes, extras)
-        return Quick(streams.end(), peak, streams.serial, streams.communication)
+        return StepCost(streams.end(), peak, streams.communication)
 
     def _peak(self, shardings: Shardings, base_bytes: float, extras: list[float]) -> float:
         """The peak memory of a device that runs the ops in program order, in bytes."""
@@ -245,8 +219,8 @@ class Pricer:
     def _find_last_uses(self) -> list[tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]]:
         """Per priced op, the stored values that it produces, and those that no later op uses.
 
-        Every value comes with the number of copies alive at a time. A middle layer stands for several: what it
-        produces for later layers of another stretch, such as the backward pass, is alive once per layer.
+        Every value comes with the number of copies alive at a time. A middle layer stands for several. A value that it
+        makes for another stretch, such as the backward pass, is alive once per layer.
         """
         program = self.program
         self._is_output = {pair.returned for pair in program.main_results}

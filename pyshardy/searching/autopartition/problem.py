@@ -76,7 +76,7 @@ class Problem:
         mesh: The mesh.
         inputs: The inputs of the whole program.
         outputs: The outputs of the whole program.
-        kinds: Per op, what its cost depends on besides the shards; of an op that costs nothing, only the name counts.
+        kinds: Per op, what its cost depends on besides the shards. An op that costs nothing has its name only.
         times: Per op, how often it runs; an op of a middle layer counts for all layers that it represents.
         bytes: Per value, the bytes of an element.
         topology: The chip, and the placement of the mesh on the networks.

@@ -15,12 +15,12 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import PartitionSpec, axis_text
 from pyshardy.core.text import named_type
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import UsageError
 from pyshardy.searching.autopartition.explore import Explorer, Limits, Watch
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import InputFact, Problem
 from pyshardy.searching.autopartition.space import Assignment, Space, are_equal_shards
-from pyshardy.searching.autopartition.values import DOING, Values
+from pyshardy.searching.autopartition.values import READING, ConstrainableValues
 from pyshardy.source.values import ValueFact
 
 AxesPerDim = PartitionSpec | Iterable[str | Iterable[str] | None]
@@ -55,7 +55,7 @@ class SearchTask:
     candidates: int
     watch: Watch | None
     explorer: Explorer
-    between: Values
+    between: ConstrainableValues
 
     @property
     def mesh(self) -> Mesh:
@@ -72,8 +72,8 @@ class SearchTask:
         """The intermediate values that can be constrained, with names, places and shapes."""
         return self.between.facts
 
-    def cost(self, annotations: Annotations) -> Quick | None:
-        """The quick estimate for annotations; None if they cannot be propagated, or the search is over.
+    def cost(self, annotations: Annotations) -> StepCost | None:
+        """The rough estimate for annotations; None if they cannot be propagated, or the search is over.
 
         Raises:
             UsageError: An input or a value does not exist, or axes do not fit it.
@@ -107,7 +107,11 @@ class Answer(NamedTuple):
 
 
 def task_of(
-    problem: Problem, limits: Limits, budget_s: float, watch: Watch | None = None, between: Values | None = None
+    problem: Problem,
+    limits: Limits,
+    budget_s: float,
+    watch: Watch | None = None,
+    between: ConstrainableValues | None = None,
 ) -> SearchTask:
     """The task of a partitioner for a problem.
 
@@ -120,7 +124,7 @@ def task_of(
     """
     space = Space(problem)
     explorer = Explorer(space, limits, watch)
-    between = between or Values(lambda constrained: problem)
+    between = between or ConstrainableValues(lambda constrained: problem)
     return SearchTask(problem, space, budget_s, limits.seed, limits.most, watch, explorer, between)
 
 
@@ -141,7 +145,7 @@ def annotations_of(space: Space, assignment: Assignment) -> dict[str, Dims]:
     }
 
 
-def answer_of(space: Space, annotations: Annotations, between: Values | None = None) -> Answer:
+def answer_of(space: Space, annotations: Annotations, between: ConstrainableValues | None = None) -> Answer:
     """The meaning of annotations by name. Inputs of one group are sharded alike.
 
     Args:
@@ -152,7 +156,7 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
     Raises:
         UsageError: An input or a value does not exist, or axes do not fit it, or are forbidden.
     """
-    between = between or Values(lambda constrained: space.problem)
+    between = between or ConstrainableValues(lambda constrained: space.problem)
     inputs = space.problem.inputs
     names = {inputs[member].name: number for number, group in enumerate(space.groups) for member in group.members}
     names.update({group.name: number for number, group in enumerate(space.groups)})
@@ -161,12 +165,14 @@ def answer_of(space: Space, annotations: Annotations, between: Values | None = N
     for name, axes in annotations.items():
         group = names.get(name)
         if group is not None:
-            found[group] = dims = checked_dims(DOING, name, axes, space.groups[group].shape, space.sizes)
+            found[group] = dims = checked_dims(READING, name, axes, space.groups[group].shape, space.sizes)
         else:
             number = between.number(name, list(names))
-            constraints[number] = dims = checked_dims(DOING, name, axes, between.facts[number].shape, space.sizes)
+            constraints[number] = dims = checked_dims(READING, name, axes, between.facts[number].shape, space.sizes)
         if not space.permits(group, dims):
-            raise UsageError(DOING, got=f"{dims} for {name}", needed="axes that the options of the search leave to it")
+            raise UsageError(
+                READING, got=f"{dims} for {name}", needed="axes that the options of the search leave to it"
+            )
     return Answer(tuple(found), constraints)
 
 

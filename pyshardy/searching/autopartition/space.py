@@ -68,7 +68,7 @@ class DimClass(NamedTuple):
     Attributes:
         places: Pairs of group and dimension; two for a group that has the class twice.
         weight: Elements of the intermediate values whose first dimension is of the class, once per computation.
-        others: Elements of the intermediate values of which another dimension is of the class, once per computation.
+        others: Elements of the intermediate values with another dimension of the class, once per computation.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -251,8 +251,9 @@ def _group_name(names: Sequence[str], count: int) -> str:
 def _with_twins(groups: Sequence[InputGroup], problem: Problem) -> tuple[InputGroup, ...]:
     """Set `twin` of the groups of optimizer state: the group of the parameter that the state belongs to.
 
-    State is returned, and a step only does arithmetic with it. It belongs to the group of its shape that other
-    ops use and whose path ends like its own, as far as possible: `state['opt'][0].mu['w']` to `state['params']['w']`.
+    State is returned, and a step only does arithmetic with it. It belongs to a group of the same shape that other ops
+    use. Of several, the one whose path has the longest common end counts: `state['opt'][0].mu['w']` belongs to
+    `state['params']['w']`.
     """
     tied = [number for number, group in enumerate(groups) if group.outputs and group.shape]
     state = {number for number in tied if _is_state(groups[number], problem)}

@@ -15,7 +15,7 @@ Tasks = tuple[int, ...]
 _MATRIX: Final = PRODUCTS | {"stablehlo.convolution"}
 
 
-class Streams:
+class CandidateTasks:
     """The tasks of one candidate, in program order.
 
     Args:
@@ -23,14 +23,13 @@ class Streams:
 
     Attributes:
         makers: For each value, the tasks that produce it.
-        serial: Seconds without overlap.
         communication: Seconds of collectives.
     """
 
     def __init__(self, overlaps: bool) -> None:
         self.overlaps = overlaps
         self.makers: dict[int, Tasks] = {}
-        self.serial = self.communication = 0.0
+        self.communication = 0.0
         self._tasks: list[Task] = []
         self._waits: list[Tasks] = []
         self._gains: dict[tuple[int, int], float] = {}
@@ -75,7 +74,6 @@ class Streams:
     def _task(self, stream: int, seconds: float, waits: Tasks) -> Tasks:
         self._tasks.append(Task(stream, seconds))
         self._waits.append(waits)
-        self.serial += seconds
         return (len(self._tasks) - 1,)
 
     def _overlap(self, first: int, second: int, sent: Sent) -> None:

@@ -58,10 +58,9 @@ class DimUnion:
 def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list[list[int]]:
     """Inputs with similar names, in groups that ops use alike.
 
-    Two inputs are in different groups if the first ops that use them treat them differently. They are also if a
-    dimension of one is in one set with a dimension of the other at another position: in a chain of weights, the columns
-    of the first are the rows of the second. Inputs of repeated layers form one group, since layers that were left out
-    cannot be compared.
+    Two inputs are in different groups if the first ops that use them treat them differently. So are they if dimensions
+    at different positions are in one set. In a chain of weights, for example, the columns of the first are the rows of
+    the second. Inputs of repeated layers form one group, since layers that were left out cannot be compared.
 
     Args:
         problem: The problem.

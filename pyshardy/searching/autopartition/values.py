@@ -7,20 +7,21 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Final
 
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.searching.autopartition.constraints import Constrained
-from pyshardy.searching.autopartition.pricing import Pricer, Quick
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.source.values import ValueFact
 
-DOING: Final = "reading the annotations of a partitioner"
+READING: Final = "reading the annotations of a partitioner"
 _MOST_PRICERS: Final = 8
 _MOST_NAMES: Final = 4
 _WITHOUT_LINES: Final = "intermediate values are named by lines of Python: load a function, or MLIR with its locations"
 
 
-class Values:
+class ConstrainableValues:
     """The intermediate values of one problem.
 
     Args:
@@ -36,8 +37,8 @@ class Values:
         none_because: str = _WITHOUT_LINES,
     ) -> None:
         self._find, self._problem, self.none_because = find, problem, none_because
-        self.found: dict[tuple[Assignment, object], Quick | None] = {}
-        self._pricers: dict[object, Pricer] = {}
+        self.found: dict[tuple[Assignment, object], StepCost | None] = {}
+        self._pricers: dict[object, RoughPricer] = {}
 
     @cached_property
     def facts(self) -> tuple[ValueFact, ...]:
@@ -59,7 +60,7 @@ class Values:
             return found[0]
         if found:
             raise UsageError(
-                DOING,
+                READING,
                 got=f"{name!r}, which {len(found)} values are called",
                 needed=f"one of {', '.join(repr(self.facts[number].key) for number in found[:_MOST_NAMES])}",
             )
@@ -67,14 +68,14 @@ class Values:
         near = get_close_matches(str(name), [*inputs, *keys], n=_MOST_NAMES, cutoff=0.5)
         rest = [one for one in (*inputs[:_MOST_NAMES], *keys[:_MOST_NAMES]) if one not in near]
         raise UsageError(
-            DOING,
+            READING,
             got=f"{name!r}, which names no input" + (" and no intermediate value" if keys else ""),
             needed=f"one of {', '.join([*near, *rest][: 2 * _MOST_NAMES])}",
             hint="task.inputs and task.values list all names" if keys else self.none_because,
         )
 
-    def price(self, space: Space, assignment: Assignment, constrained: Constrained) -> Quick | None:
-        """The quick estimate of an assignment with constraints; None if they cannot be propagated.
+    def price(self, space: Space, assignment: Assignment, constrained: Constrained) -> StepCost | None:
+        """The rough estimate of an assignment with constraints; None if they cannot be propagated.
 
         Args:
             space: The decisions on inputs.
@@ -86,12 +87,12 @@ class Values:
             self.found[assignment, key] = self._price(space, assignment, constrained, key)
         return self.found[assignment, key]
 
-    def _price(self, space: Space, assignment: Assignment, constrained: Constrained, key: object) -> Quick | None:
+    def _price(self, space: Space, assignment: Assignment, constrained: Constrained, key: object) -> StepCost | None:
         try:
             if key not in self._pricers:
                 while len(self._pricers) >= _MOST_PRICERS:
                     del self._pricers[next(iter(self._pricers))]
-                self._pricers[key] = Pricer(self._problem(constrained), space.tied)
+                self._pricers[key] = RoughPricer(self._problem(constrained), space.tied)
             pricer = self._pricers[key]
             return pricer.price(space.shardings(assignment, pricer.problem), space.base_bytes(assignment))
         except ShardyError:

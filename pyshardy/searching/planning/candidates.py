@@ -1,8 +1,9 @@
 """Prices the candidates of a search: one program under other shardings of its inputs and outputs.
 
 The program is imported once. For each candidate the passes propagate and partition a copy, and the program of one
-device is priced as `pyshardy.cost` does. A program with many equal layers is priced on a short version of it, which has
-three layers of every kind; the middle one stands for all in between. So further layers take no time.
+device is priced as `pyshardy.cost` does. A program with many equal layers gets a short version with three layers of
+every kind. The passes run on that. Then the kernels of the middle layer are repeated, for all layers that it stands
+for. So further layers take little time.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyshardy.core.sharding import TensorSharding
-from pyshardy.costing.brief import Brief, brief_estimate
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import count_collectives
 from pyshardy.costing.further_layers import MIDDLE, OUTSIDE, Layer
 from pyshardy.costing.least import least_seconds
 from pyshardy.costing.program import CostOp, CostProgram
+from pyshardy.costing.step_cost import StepCost, step_cost
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.attributes import NO_ATTRS
-from pyshardy.ir.cost_program import CostReader, NodePlace, SharedKinds, cost_program
+from pyshardy.ir.cost_kinds import SharedKinds
+from pyshardy.ir.cost_program import CostReader, NodePlace, cost_program
 from pyshardy.ir.functions import SHARDING, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
@@ -55,7 +57,8 @@ class LayeredCandidates:
         short_one: The short program, which changes; by default, it is made.
 
     Attributes:
-        is_exact: Whether no layer is left out, so prices equal those of the full estimate.
+        is_whole: Whether no layer is left out. Prices of a short program equal those of `pyshardy.cost` as well, if all
+            layers of the whole program are partitioned alike.
 
     Raises:
         UsageError: The program has no mesh, several meshes, or sharding groups, whose members share annotations before
@@ -97,7 +100,7 @@ class LayeredCandidates:
             short, families = short_one or short_program(module.root)
             if not is_open:
                 _share_nothing(short.root, mesh)
-        self.is_exact = not families
+        self.is_whole = not families
         self._short, self._runs = short.root, layer_runs(families)
         self._places = {
             kind: {place: at for at, place in enumerate(places)}
@@ -108,18 +111,18 @@ class LayeredCandidates:
         self._ending = partition_ending(self._imported.applied, PartitionOptions())
         self._kinds = SharedKinds()
 
-    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> Brief:
+    def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> StepCost:
         """Time and memory with these shardings of arguments and results.
 
         Raises:
             ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
         with pause_gc():
-            return brief_estimate(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
+            return step_cost(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
 
     def price_with_collectives(
         self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
-    ) -> tuple[Brief, CollectiveCounts]:
+    ) -> tuple[StepCost, CollectiveCounts]:
         """Time and memory with these shardings, and the collectives by kind and axes, such as "data+model".
 
         Raises:
@@ -127,9 +130,7 @@ class LayeredCandidates:
         """
         with pause_gc():
             program = self._program(inputs, outputs)
-            return brief_estimate(program, self.topology, self.model, layer_of=self._layer_of), self._collectives(
-                program
-            )
+            return step_cost(program, self.topology, self.model, layer_of=self._layer_of), self._collectives(program)
 
     def _collectives(self, program: CostProgram) -> CollectiveCounts:
         found: dict[tuple[str, str], tuple[int, int]] = {}
@@ -178,7 +179,7 @@ class LayeredCandidates:
         return 1 if layer is None else layer.times
 
     def _layer_of(self, op: CostOp) -> Layer | None:
-        if self.is_exact:
+        if self.is_whole:
             return OUTSIDE
         part = part_of(op.place.node) if isinstance(op.place, NodePlace) else None
         if part is None:

@@ -1,6 +1,7 @@
 """Asks a compiler for its programs of the best plans, and orders the plans by what these cost.
 
-The best one is compiled to the end, as only that says for sure whether it fits; if it does not, the next one is, too.
+The best one is compiled to the end: only that says for sure whether it fits. If it does not fit, the next one is
+compiled too.
 """
 
 from __future__ import annotations

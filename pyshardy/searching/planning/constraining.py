@@ -1,4 +1,4 @@
-"""The constraints of a plan. The search looks for them after the shardings of inputs, with the careful estimate."""
+"""The constraints of a plan. The search looks for them after the shardings of inputs, with the exact estimate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import NamedValue, with_shardings
@@ -19,13 +20,12 @@ from pyshardy.ir.source_values import constrained, first_shardings
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch
-from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, QuickEstimates
+from pyshardy.searching.autopartition.explore import Explorer, Limits, PriceFunction, RoughEstimates
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
-from pyshardy.searching.autopartition.objective import LEAST_GAIN
-from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.objective import LEAST_CONSTRAINT_GAIN
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.autopartition.values import ConstrainableValues
 from pyshardy.searching.planning.candidates import LayeredCandidates, ShardingsByPosition
 
 _MOST_VALUES = 24
@@ -33,11 +33,11 @@ _MOST_VALUES = 24
 _MOST_STARTS = 2
 """The number of plans of experts from which constraints are searched."""
 _SHARES = 4
-"""The most careful estimates, as a multiple of the limit of one step."""
+"""The most exact estimates, as a multiple of the limit of one step."""
 NOTHING = 0.0005
 """The share of time or memory that counts as none."""
-_QUICK = 3
-"""The number of quick estimates of neighbours for each careful one."""
+_ROUGH = 3
+"""The number of rough estimates of neighbours for each exact one."""
 
 
 def with_constraints(module: Module, values: Sequence[NamedValue], chosen: Constrained, mesh: str) -> Module:
@@ -87,11 +87,11 @@ class ConstrainedAssignment(NamedTuple):
 
     Attributes:
         answer: The axes of inputs and of intermediate values.
-        quick: The careful estimate.
+        cost: The exact estimate.
     """
 
     answer: Answer
-    quick: Quick
+    cost: StepCost
 
 
 class ExpertPlan(NamedTuple):
@@ -117,13 +117,13 @@ class Constraining:
         mesh: The name of its mesh.
         values: Its intermediate values.
         space: The decisions on inputs.
-        between: Gives quick estimates with constraints.
-        plain: Gives the careful estimate without constraints.
+        between: Gives rough estimates with constraints.
+        plain: Gives the exact estimate without constraints.
         layered: Makes the estimator with constraints; None for a program that it does not support.
         borders: Gives the shardings of inputs and outputs of an assignment, by position.
         annotated: Gives the program with these shardings.
         limits: When it ends.
-        tries: The number of careful estimates so far.
+        tries: The number of exact estimates so far.
         experts: The plans of experts with constraints that were priced.
     """
 
@@ -131,7 +131,7 @@ class Constraining:
     mesh: str
     values: Sequence[NamedValue]
     space: Space
-    between: Values
+    between: ConstrainableValues
     plain: PriceFunction
     layered: Callable[[Constrained], LayeredCandidates | None]
     borders: Callable[[Assignment], tuple[ShardingsByPosition, ShardingsByPosition]]
@@ -141,7 +141,7 @@ class Constraining:
     experts: list[ExpertPlan] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._known: dict[object, Quick | None] = {}
+        self._known: dict[object, StepCost | None] = {}
         self._latest: tuple[object, LayeredCandidates | None] = (None, None)
         self._sites: dict[Assignment, list[ConstrainableValue]] = {}
 
@@ -157,27 +157,27 @@ class Constraining:
         """
         if not self.values:
             return None
-        pool = [ConstrainedAssignment(start, quick) for start in starts if (quick := self._priced(start)) is not None]
+        pool = [ConstrainedAssignment(start, cost) for start in starts if (cost := self._priced(start)) is not None]
         ways = [self._with_experts(assignment) for assignment in dict.fromkeys([starts[0].assignment, *experts])]
         for turn in zip_longest(*ways):  # the constraints of all values for each, before those of some
             pool += [one for one in turn if one is not None]
         rest: dict[Assignment, ConstrainedAssignment] = {}
-        for one in sorted(pool[1:], key=lambda one: self._score(one.quick)):
+        for one in sorted(pool[1:], key=lambda one: self._score(one.cost)):
             rest.setdefault(one.answer.assignment, one)
         chosen = [*pool[:1], *list(rest.values())[:_MOST_STARTS]]
         found = [self._constrained(one, len(chosen) - place) for place, one in enumerate(chosen)]
-        best = min(found, key=lambda result: self._score(result.quick), default=None)
+        best = min(found, key=lambda result: self._score(result.cost), default=None)
         return None if best is None or not best.answer.constraints else self._settled(best)
 
-    def _score(self, quick: Quick) -> tuple[float, float]:
-        return self.space.problem.objective.score(quick)
+    def _score(self, cost: StepCost) -> tuple[float, float]:
+        return self.space.problem.objective.score(cost)
 
-    def _priced(self, answer: Answer) -> Quick | None:
-        """The careful estimate, counted as a candidate if it was not made before."""
+    def _priced(self, answer: Answer) -> StepCost | None:
+        """The exact estimate, counted as a candidate if it was not made before."""
         before = len(self._known)
-        quick = self.price(answer.assignment, answer.constraints)
+        cost = self.price(answer.assignment, answer.constraints)
         self.tries += len(self._known) - before
-        return quick
+        return cost
 
     @cached_property
     def _classes(self) -> dict[int, tuple[int, ...]]:
@@ -211,9 +211,9 @@ class Constraining:
             return
         for name, chosen in expert_constraints(self.space, assignment, self.sites(assignment), self._classes):
             answer = Answer(assignment, chosen)
-            quick = None if self.is_over() else self._priced(answer)
-            if quick is not None:
-                found = ConstrainedAssignment(answer, quick)
+            cost = None if self.is_over() else self._priced(answer)
+            if cost is not None:
+                found = ConstrainedAssignment(answer, cost)
                 self.experts.append(ExpertPlan(name, found))
                 yield found
         plain = None if self.is_over() else self.price(assignment, {})
@@ -236,11 +236,11 @@ class Constraining:
         ideas = expert_dims(self.space, assignment, sites, self._classes)
         search = ConstraintSearch(
             self.space.axes, lambda other: self.price(assignment, other), self._score, self.limits.until, most, ideas,
-            partial(self.space.permits, None), best=dict(chosen), quick=start.quick,
+            partial(self.space.permits, None), best=dict(chosen), cost=start.cost,
         )  # fmt: skip
         search.run(sites)
         self.tries += search.tries
-        return ConstrainedAssignment(Answer(assignment, search.best), search.quick or start.quick)
+        return ConstrainedAssignment(Answer(assignment, search.best), search.cost or start.cost)
 
     def _settled(self, best: ConstrainedAssignment) -> ConstrainedAssignment:
         """Shardings of inputs for constraints, constraints for shardings of inputs, in turns while this gains."""
@@ -250,7 +250,7 @@ class Constraining:
             if best.answer.assignment == before.answer.assignment:
                 break
             best = self._constrained(best)
-            if self._score(best.quick)[0] > self._score(before.quick)[0] * (1 - LEAST_GAIN):
+            if self._score(best.cost)[0] > self._score(before.cost)[0] * (1 - LEAST_CONSTRAINT_GAIN):
                 break
         return best
 
@@ -260,23 +260,23 @@ class Constraining:
         limits = self.limits._replace(most=max(1, min(self.limits.most, self._most - self.tries)))
         explorer = Explorer(self.space, limits, None, lambda other: self.price(other, chosen))
         explorer.evaluate(assignment)
-        quick = QuickEstimates(lambda other: self.between.price(self.space, other, chosen), _QUICK * limits.most)
-        explorer.climb(quick)
+        rough = RoughEstimates(lambda other: self.between.price(self.space, other, chosen), _ROUGH * limits.most)
+        explorer.climb(rough)
         self.tries += len(explorer.found)
         best = explorer.best
-        return result if best is None else ConstrainedAssignment(Answer(best.assignment, chosen), best.quick)
+        return result if best is None else ConstrainedAssignment(Answer(best.assignment, chosen), best.cost)
 
     @property
     def _most(self) -> int:
-        """The most careful estimates of all steps together."""
+        """The most exact estimates of all steps together."""
         return _SHARES * self.limits.most
 
     def is_over(self) -> bool:
         """Whether time or candidates have run out."""
         return self.tries >= self._most or time.monotonic() > self.limits.until
 
-    def price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
-        """The careful estimate; None if it cannot be propagated, or the user does not permit a constraint."""
+    def price(self, assignment: Assignment, chosen: Constrained) -> StepCost | None:
+        """The exact estimate; None if it cannot be propagated, or the user does not permit a constraint."""
         if not all(self.space.permits(None, dims) for dims in chosen.values()):
             return None
         key = assignment, tuple(sorted(chosen.items()))
@@ -285,38 +285,37 @@ class Constraining:
         return self._known[key]
 
     def is_priced(self, answer: Answer) -> bool:
-        """Whether the careful estimate of a plan is known."""
+        """Whether the exact estimate of a plan is known."""
         return (answer.assignment, tuple(sorted(answer.constraints.items()))) in self._known
 
-    def keep(self, answer: Answer, quick: Quick) -> None:
-        """Keep a careful estimate."""
-        self._known.setdefault((answer.assignment, tuple(sorted(answer.constraints.items()))), quick)
+    def keep(self, answer: Answer, cost: StepCost) -> None:
+        """Keep an exact estimate."""
+        self._known.setdefault((answer.assignment, tuple(sorted(answer.constraints.items()))), cost)
 
     def estimator(self, chosen: Constrained) -> LayeredCandidates | None:
-        """What gives the careful estimates with constraints; None for a program that it does not support."""
+        """What gives the exact estimates with constraints; None for a program that it does not support."""
         key = tuple(sorted(chosen.items()))
         if self._latest[0] != key:
             self._latest = key, self.layered(chosen)
         return self._latest[1]
 
-    def _price(self, assignment: Assignment, chosen: Constrained) -> Quick | None:
+    def _price(self, assignment: Assignment, chosen: Constrained) -> StepCost | None:
         prices = self.estimator(chosen)
         try:
-            found = None if prices is None else prices.price(*self.borders(assignment))
+            return None if prices is None else prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return None if found is None else Quick.of(found)
 
     def pruned(self, result: ConstrainedAssignment) -> ConstrainedAssignment:
         """The plan without the constraints that change nothing beside the others; small values come first."""
         assignment, chosen = result.answer
         for place in sorted(chosen, key=lambda number: (self.values[number].bytes, -number)):
             left = {other: dims for other, dims in chosen.items() if other != place}
-            quick = self.price(assignment, left)
-            if quick is None or quick.seconds > result.quick.seconds * (1 + NOTHING):
+            cost = self.price(assignment, left)
+            if cost is None or cost.seconds > result.cost.seconds * (1 + NOTHING):
                 continue
-            if quick.bytes <= result.quick.bytes * (1 + NOTHING):
-                chosen, result = left, ConstrainedAssignment(Answer(assignment, left), quick)
+            if cost.bytes <= result.cost.bytes * (1 + NOTHING):
+                chosen, result = left, ConstrainedAssignment(Answer(assignment, left), cost)
         return result
 
     def module_of(self, answer: Answer) -> Module:
@@ -331,8 +330,8 @@ class Constraining:
         value, name = self.values[place]
         assignment, chosen = result.answer
         without = self.price(assignment, {other: dims for other, dims in chosen.items() if other != place})
-        seconds = 0.0 if without is None else without.seconds - result.quick.seconds
-        bytes = 0.0 if without is None else without.bytes - result.quick.bytes
+        seconds = 0.0 if without is None else without.seconds - result.cost.seconds
+        bytes = 0.0 if without is None else without.bytes - result.cost.bytes
         return PlanConstraint(
             name, value.function, *value.span, value.shape, value.element, chosen[place], value.count, seconds, bytes
         )

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.explore import Explorer
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.options import SearchOptions
 
@@ -23,10 +23,11 @@ class Estimates:
 
     Attributes:
         options: The options of the search.
-        explorer: The search with the quick estimates.
-        checker: The search with the careful estimates.
-        is_like_whole: Whether careful estimates equal those of `pyshardy.cost`, as far as that is known.
-        wholes: The partitioned candidates with the result of `pyshardy.cost`; None if partitioning fails.
+        explorer: The search with the rough estimates.
+        checker: The search with the exact estimates.
+        is_like_whole: Whether exact estimates are known to equal those of `pyshardy.cost`: no layer is left out, or the
+            figures of a partitioned candidate agreed. Layers may differ where the partitioner treats them unlike.
+        wholes: The candidates that were partitioned, with the result of `pyshardy.cost`; None if that fails.
         preferred: The candidate that is taken as the best one, as it is simpler and next to nothing worse.
     """
 
@@ -45,12 +46,12 @@ class Estimates:
         return min(found, key=lambda pair: (*self.options.objective.rank(pair[0]), pair[1]), default=None)
 
     def learn(self, assignment: Assignment) -> None:
-        """Take careful estimates for those of `pyshardy.cost` if they are equal for a partitioned candidate."""
-        whole, careful = self.wholes.get(assignment), self.checker.found.get(assignment)
-        if whole is not None and careful is not None:
+        """Compare the exact estimate of a partitioned candidate with `pyshardy.cost`: are all figures equal?"""
+        whole, exact = self.wholes.get(assignment), self.checker.found.get(assignment)
+        if whole is not None and exact is not None:
             self.is_like_whole = all(
                 math.isclose(*pair, rel_tol=_EQUAL)
-                for pair in ((whole.seconds, careful.seconds), (whole.bytes, careful.bytes))
+                for pair in ((whole.seconds, exact.seconds), (whole.bytes, exact.bytes))
             )
 
     def row_of(self, name: str, assignment: Assignment) -> PlanRow | None:
@@ -64,23 +65,27 @@ class Estimates:
         whole = self.wholes.get(assignment)
         if whole is not None:
             return replace(whole, name=name)
-        careful, quick = self.checker.found.get(assignment), self.explorer.found.get(assignment)
-        if careful is not None:
-            return self.careful_row(name, careful)
-        if quick is not None:
-            return row_of(name, quick, self.explorer.limit)
+        exact, rough = self.checker.found.get(assignment), self.explorer.found.get(assignment)
+        if exact is not None:
+            return self.exact_row(name, exact)
+        if rough is not None:
+            return row_of(name, rough, self.explorer.limit)
         return None
 
-    def careful_row(self, name: str, careful: Quick) -> PlanRow:
-        """The row of a careful estimate. Where layers repeat, the error that it has for the best plan is taken out."""
+    def exact_row(self, name: str, exact: StepCost) -> PlanRow:
+        """The row of an exact estimate.
+
+        If exact estimates are not known to equal `pyshardy.cost`, it is not called exact. Then it is corrected by the
+        factor between the two for the best plan.
+        """
         best = None if self.is_like_whole else self.best()
         own = None if best is None else self.checker.found.get(best[1])
         if best is not None and own is not None and own.seconds and own.bytes:
-            careful = careful.scaled(best[0].seconds / own.seconds, best[0].bytes / own.bytes)
-        return row_of(name, careful, self.options.limit, self.is_like_whole)
+            exact = exact.scaled(best[0].seconds / own.seconds, best[0].bytes / own.bytes)
+        return row_of(name, exact, self.options.limit, self.is_like_whole)
 
     def front(self, others: Iterable[PlanRow]) -> Iterator[PlanRow]:
-        """The partitioned or carefully estimated candidates that no other beats in time and memory at once.
+        """The partitioned or exactly estimated candidates that no other beats in time and memory at once.
 
         Args:
             others: Further rows, such as the plan and plans of experts with constraints.
@@ -95,14 +100,19 @@ class Estimates:
                 yield row
 
 
-def row_of(name: str, quick: Quick, limit: float, is_exact: bool = False) -> PlanRow:
+def row_of(name: str, cost: StepCost, limit: float, is_exact: bool = False) -> PlanRow:
     """The row of an estimate of the search.
 
     Args:
         name: The name of the row.
-        quick: The estimate.
+        cost: The estimate.
         limit: The bytes that a device may use by it.
         is_exact: Whether it is that of `pyshardy.cost`.
     """
-    sending = quick.communication_seconds
-    return PlanRow(name, quick.seconds, quick.bytes, quick.bytes <= limit, is_exact, communication_seconds=sending)
+    sending = cost.communication_seconds
+    return PlanRow(name, cost.seconds, cost.bytes, cost.bytes <= limit, is_exact, communication_seconds=sending)
+
+
+def step_cost_of(row: PlanRow) -> StepCost:
+    """The figures of a row, as those of candidates."""
+    return StepCost(row.seconds, row.bytes, row.communication_seconds)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import ShardyError
 from pyshardy.frontend.annotate import annotate_ports
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
@@ -15,7 +16,6 @@ from pyshardy.ir.module import Module
 from pyshardy.propagation.options import PropagateOptions
 from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.results.sharded_program import shard
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.compiled import AS_GIVEN
 from pyshardy.searching.planning.estimates import row_of
@@ -26,7 +26,7 @@ from pyshardy.searching.program.search_program import mesh_to_search, short_prog
 from pyshardy.transforms.reshards.survey import distinct_shardings
 
 _ERROR = 0.05
-"""The share by which the careful estimate of a program with repeated layers may be wrong."""
+"""The share by which an exact estimate from few layers may be wrong, unless it is known to be right."""
 
 
 def is_sharded(module: Module) -> bool:
@@ -58,7 +58,9 @@ def given_assignment(state: SearchState) -> Assignment | None:
 
 
 def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
-    """The estimate of the program as the user gave it; that of `pyshardy.cost` if it may be better than the plan.
+    """The estimate of the program as the user gave it.
+
+    It is partitioned as a whole only if it may be better than the plan, or if no layer is left out for an estimate.
 
     Args:
         state: The state of the search.
@@ -69,16 +71,24 @@ def given_row(state: SearchState, plan: PlanRow) -> PlanRow | None:
         row = state.estimates.row_of(name, state.space.empty)
         if row is not None:
             return row
-    if not state.estimates.is_like_whole:
-        prices = state.layered_of(state.given)
-        found = None if prices is None else prices.price({}, {})
-        if found is not None:
-            limit = state.options.limit
-            row = row_of(name, Quick.of(found), limit)
-            less = Quick.of(found).scaled(1 - _ERROR, 1 - _ERROR)
-            if state.objective.is_better(plan, row_of(name, less, limit)):
-                return row
+    found = _layered_cost(state)
+    if found is not None:
+        limit, is_exact = state.options.limit, state.estimates.is_like_whole
+        error = 0.0 if is_exact else _ERROR
+        if state.objective.is_better(plan, row_of(name, found.scaled(1 - error, 1 - error), limit)):
+            return row_of(name, found, limit, is_exact)
     return state.options.row(name, state.given)
+
+
+def _layered_cost(state: SearchState) -> StepCost | None:
+    """The exact estimate of the given program from a short one; None if no layer is left out, or it fails."""
+    if state.prices is None or state.prices.is_whole:
+        return None
+    prices = state.layered_of(state.given, is_open=True)
+    try:
+        return None if prices is None else prices.price({}, {})
+    except ShardyError:
+        return None
 
 
 def spelled_out(given: Module, options: SearchOptions | None, row: PlanRow) -> tuple[Module, list[PlanSpec]]:

@@ -1,4 +1,4 @@
-"""The meshes of so many devices that a search looks at, and the networks that the axes of a mesh lie on."""
+"""The meshes that a search tries for a number of devices, and the networks under the axes of a mesh."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_MODEL = 64
 def meshes_of(devices: int, hardware: Hardware) -> list[dict[str, int]]:
     """The meshes of so many devices, as axes with sizes.
 
-    They have the axis "data", or "data" and "model". Where the devices are on several networks of the innermost kind,
-    such as nodes of GPUs or slices of TPUs, there are also meshes whose axis "data" goes from node to node, with the
-    axes "fsdp" and "model" within one.
+    They have the axis "data", or "data" and "model". The devices may be on several networks of the innermost kind, such
+    as nodes of GPUs or slices of TPUs. Then there are also meshes with "data" from node to node, and with "fsdp" and
+    "model" within a node.
 
     Args:
         devices: The number of devices.

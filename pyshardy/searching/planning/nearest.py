@@ -46,7 +46,7 @@ def nearest_expert(state: SearchState, chosen: Answer) -> NearestExpert | None:
 
 
 def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
-    """The plans of experts with careful estimates, without constraints and with them."""
+    """The plans of experts with exact estimates, without constraints and with them."""
     first = state.explorer.symmetry.first
     names: dict[object, str] = {}
     for name, tactic in state.explorer.tactics.items():
@@ -57,10 +57,10 @@ def expert_answers(state: SearchState) -> Iterator[NamedAnswer]:
             if row is not None:
                 yield NamedAnswer(Answer(assignment, {}), row)
     for plan in state.experts:
-        answer, quick = plan.found
+        answer, cost = plan.found
         if first(answer.assignment) in names:
             name = f"{names[first(answer.assignment)]}; {plan.name}"
-            row = state.estimates.careful_row(name, quick) if plan.row is None else replace(plan.row, name=name)
+            row = state.estimates.exact_row(name, cost) if plan.row is None else replace(plan.row, name=name)
             yield NamedAnswer(answer, row)
 
 

@@ -81,7 +81,7 @@ class SearchOptions:
 
 
 def sayer(progress: bool | Callable[[str], None]) -> Callable[[str], None]:
-    """A function that takes a text on what is being done: the given one, one that prints on standard error, or none."""
+    """A function that is told what is done: the given one, one that prints on standard error, or an idle one."""
     if callable(progress):
         return progress
     return (lambda text: print(text, file=sys.stderr, flush=True)) if progress else (lambda text: None)

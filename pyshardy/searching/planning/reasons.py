@@ -8,24 +8,26 @@ from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.reasons import PlanReason, RuleCollective
 from pyshardy.report.rules import NamedSpec, rules_of, without_end
 from pyshardy.searching.autopartition.moves import put, put_all, take
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
 from pyshardy.searching.planning.candidates import CollectiveCounts
 from pyshardy.searching.planning.ports import plan_specs
 from pyshardy.searching.planning.state import SearchState
 
-_MOST_CAREFUL = 1
-"""The number of other shardings of each rule that get careful estimates, those with the best quick ones."""
-_MOST_QUICK = 3
-"""The number of other shardings of each rule that get quick estimates to find the best one."""
+_MOST_EXACT = 1
+"""The number of other shardings of each rule that get exact estimates, those with the best rough ones."""
+_MOST_ROUGH = 3
+"""The number of other shardings of each rule that get rough estimates to find the best one."""
 _MOST_RULES, _MOST_IMPROVED = 20, 6
-"""The number of rules that get reasons, and of those that are tried to be bettered, the ones of most bytes."""
+"""The number of rules that get reasons, and the number of rules that the search tries to improve: those of most
+bytes."""
 _CLEAR, _LESS = 1e-3, 1e-2
-"""The share of the time, or at the same time of the memory, by which another sharding must be better to be the plan."""
+"""By this share of the time another sharding must be better to be the plan; or by that share of the memory, at the same
+time."""
 _UNIFORM = 1e-2
 """The same share of the time for shardings of optimizer state alone, which then are not those of its parameters."""
 _MOST_DIMS = 3
@@ -49,13 +51,13 @@ def reasons_of(state: SearchState, plan: Answer) -> tuple[PlanReason, ...]:
     """
     asker = _Asker(state, plan)
     rules = rule_groups(state, plan.assignment)[:_MOST_RULES]
-    changes = [asker.changes(rule) for rule in rules]  # these give careful estimates, too
+    changes = [asker.changes(rule) for rule in rules]  # these give exact estimates, too
     found = [asker.reason(rule, change) for rule, change in zip(rules, changes)]
     return tuple(sorted(found, key=lambda row: -row.seconds))
 
 
 def better_sharding(state: SearchState, plan: Answer) -> Assignment | None:
-    """The best of the other shardings of single rules, by careful estimates; None if none is better than the plan.
+    """The best of the other shardings of single rules, by exact estimates; None if none is better than the plan.
 
     Args:
         state: The state of the search.
@@ -67,7 +69,7 @@ def better_sharding(state: SearchState, plan: Answer) -> Assignment | None:
         return None
     for rule in rule_groups(state, plan.assignment)[:_MOST_IMPROVED]:
         is_state = all(state.space.groups[group].twin is not None for group in rule.groups)
-        for assignment, found in asker.careful(asker.promising(rule)).items():
+        for assignment, found in asker.exact(asker.promising(rule)).items():
             if asker.is_better(found, best, _UNIFORM if is_state else _CLEAR):
                 best, better = found, assignment
     return better
@@ -116,15 +118,15 @@ class _Asker:
     def __init__(self, state: SearchState, plan: Answer) -> None:
         self.state, self.plan = state, plan
         self.end = state.explained_by
-        self.own = self.careful([plan.assignment]).get(plan.assignment)
+        self.own = self.exact([plan.assignment]).get(plan.assignment)
 
-    def is_better(self, one: Quick, other: Quick, clear: float = _CLEAR) -> bool:
+    def is_better(self, one: StepCost, other: StepCost, clear: float = _CLEAR) -> bool:
         """Whether a plan is faster by a share of the time, or as fast with less memory."""
         (seconds, bytes), (own, most) = self.state.checker.score(one), self.state.checker.score(other)
         return seconds < own * (1 - clear) or (seconds <= own and bytes < most * (1 - _LESS))
 
     def _others(self, rule: RuleGroups) -> tuple[list[Assignment], list[Assignment]]:
-        """The other shardings of a rule: those that have a careful estimate, and those that have none."""
+        """The other shardings of a rule: those that have an exact estimate, and those that have none."""
         known: list[Assignment] = []
         new: list[Assignment] = []
         for one in other_shardings(self.state.space, self.plan.assignment, rule.groups):
@@ -132,38 +134,38 @@ class _Asker:
         return known, new
 
     def promising(self, rule: RuleGroups) -> list[Assignment]:
-        """The other shardings of a rule that have a careful estimate, and of some others the best by quick ones."""
+        """The other shardings of a rule that have an exact estimate, and of some others the best by rough ones."""
         known, new = self._others(rule)
-        quick = self._quick(new[:_MOST_QUICK])
-        return known + sorted(quick, key=lambda one: self.state.explorer.score(quick[one]))[:_MOST_CAREFUL]
+        rough = self._rough(new[:_MOST_ROUGH])
+        return known + sorted(rough, key=lambda one: self.state.explorer.score(rough[one]))[:_MOST_EXACT]
 
-    def _quick(self, assignments: Iterable[Assignment]) -> dict[Assignment, Quick]:
-        found = {one: self.state.quick(Answer(one, self.plan.constraints)) for one in assignments}
-        return {one: quick for one, quick in found.items() if quick is not None}
+    def _rough(self, assignments: Iterable[Assignment]) -> dict[Assignment, StepCost]:
+        found = {one: self.state.rough(Answer(one, self.plan.constraints)) for one in assignments}
+        return {one: cost for one, cost in found.items() if cost is not None}
 
-    def careful(self, assignments: Iterable[Assignment]) -> dict[Assignment, Quick]:
-        """Careful estimates with the constraints of the plan: those that are known or for which there is time."""
+    def exact(self, assignments: Iterable[Assignment]) -> dict[Assignment, StepCost]:
+        """Exact estimates with the constraints of the plan: those that are known or for which there is time."""
         found = {}
         for one in assignments:
             answer = Answer(one, self.plan.constraints)
             has_time = self.state.prices is not None and time.monotonic() < self.end
-            quick = self.state.price(answer) if has_time or self.state.is_priced(answer) else None
-            if quick is not None:
-                found[one] = quick
+            cost = self.state.price(answer) if has_time or self.state.is_priced(answer) else None
+            if cost is not None:
+                found[one] = cost
         return found
 
     def reason(self, rule: RuleGroups, changes: tuple[RuleCollective, ...]) -> PlanReason:
-        """The reason of one rule: by careful estimates, or by quick ones where there was no time for these."""
+        """The reason of one rule: by exact estimates, or by rough ones where there was no time for these."""
         known, new = self._others(rule)
-        priced, own = self.careful(known), self.own
+        priced, own = self.exact(known), self.own
         is_exact = own is not None and bool(priced)
         if not is_exact:
-            priced, own = self._quick(new[: 2 * _MOST_QUICK]), self.state.quick(self.plan)
+            priced, own = self._rough(new[: 2 * _MOST_ROUGH]), self.state.rough(self.plan)
         decision = f"{format_spec(rule.axes)} for {rule.pattern if rule.axes else _NOTHING}"
         score = self.state.checker.score
-        worse = [] if own is None else [one for one, quick in priced.items() if score(quick) >= score(own)]
+        worse = [] if own is None else [one for one, cost in priced.items() if score(cost) >= score(own)]
         best = min(worse, key=lambda one: score(priced[one]), default=None)
-        if best is None and priced and not is_exact:  # by quick estimates all others look better, which is decided now
+        if best is None and priced and not is_exact:  # by rough estimates all others look better, which is decided now
             best = min(priced, key=lambda one: score(priced[one]))
             found = self.state.price(Answer(best, self.plan.constraints))
             if found is not None and self.own is not None:
@@ -188,7 +190,7 @@ class _Asker:
 
 
 def _differences(counts: CollectiveCounts, others: CollectiveCounts) -> Iterator[RuleCollective]:
-    """What there is more or less of than elsewhere, the most bytes first."""
+    """The collectives of which there are more or less than in the other program, the most bytes first."""
     found = []
     for kind, axes in sorted({*counts, *others}):
         count, bytes = counts.get((kind, axes), (0, 0))

@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from pyshardy.core.axes import Dims
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.plan import THE_PLAN, PlanRow
 from pyshardy.results.plan import Plan
-from pyshardy.searching.autopartition.explore import BAD, Candidate, Limits, QuickEstimates
-from pyshardy.searching.autopartition.pricing import Quick
+from pyshardy.searching.autopartition.explore import BAD, Candidate, Limits, RoughEstimates
 from pyshardy.searching.autopartition.registry import (
     Answer,
     our_partitioner,
@@ -23,6 +23,7 @@ from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.autopartition.tactics import without_storing
 from pyshardy.searching.planning.compiled import AS_GIVEN, MOST_EXPERTS, MOST_RIVALS, Rival, confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining
+from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_assignment
 from pyshardy.searching.planning.nearest import expert_answers
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
@@ -31,7 +32,7 @@ from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.searching.planning.telling import plan_of
 
 _PATIENCE = 32
-"""The careful estimates of promising candidates end after so many that are not better."""
+"""The exact estimates of promising candidates end after so many that are not better."""
 _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
 _MOST_EXPERTS = 6
@@ -44,11 +45,11 @@ _MOST_TRIES = 8
 class Search(SearchState):
     """One search over one mesh."""
 
-    def look(self) -> Quick | None:
-        """The estimate of the best tactic, a careful one if that can be made; None if none propagates."""
+    def look(self) -> StepCost | None:
+        """The estimate of the best tactic, an exact one if that can be made; None if none propagates."""
         self.explorer.seed()
         best = self.explorer.best
-        return None if best is None else self.checker.evaluate(best.assignment) or best.quick
+        return None if best is None else self.checker.evaluate(best.assignment) or best.cost
 
     def run(self) -> Plan:
         """Search, and return the best plan."""
@@ -77,19 +78,19 @@ class Search(SearchState):
         return found
 
     def _learn(self) -> None:
-        """Compare the quick estimate of memory with the careful one, for a few tactics, and correct the limit."""
+        """Compare the rough estimate of memory with the exact one, for a few tactics, and correct the limit."""
         ratios = []
         for found in self.explorer.ranked()[:2]:
-            careful = self.checker.evaluate(found.assignment)
-            if careful is not None and found.quick.bytes:
-                ratios.append(careful.bytes / found.quick.bytes)
+            exact = self.checker.evaluate(found.assignment)
+            if exact is not None and found.cost.bytes:
+                ratios.append(exact.bytes / found.cost.bytes)
         if ratios:
             self.explorer.limit = self.options.limit / min(4.0, max(1.0, *ratios))
             best = self.explorer.ranked()
             self.explorer.best = best[0] if best else None
 
     def _check(self, own: Assignment | None) -> None:
-        """Price carefully the candidates with the best quick estimates and the tactics of experts, then neighbours."""
+        """Price exactly the candidates with the best rough estimates and the tactics of experts, then neighbours."""
         ranked = self.explorer.ranked()
         best = [found.assignment for found in ranked]
         tactics = set(self.explorer.tactics.values())
@@ -98,9 +99,9 @@ class Search(SearchState):
         wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
-        self.checker.look_at("careful estimates", dict.fromkeys(wanted), _PATIENCE)
-        quick = QuickEstimates(lambda one: self.quick(Answer(one, {})), self.checker.limits.most, self.explorer.found)
-        self.checker.climb(quick)
+        self.checker.look_at("exact estimates", dict.fromkeys(wanted), _PATIENCE)
+        rough = RoughEstimates(lambda one: self.rough(Answer(one, {})), self.checker.limits.most, self.explorer.found)
+        self.checker.climb(rough)
         if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
             if self.all:
@@ -108,12 +109,12 @@ class Search(SearchState):
             self.checker.look_at("all shardings of inputs", self.all)
 
     def _is_near(self, found: Candidate, best: Candidate) -> bool:
-        """Whether a candidate may be better than the best by quick estimates, as far as these err."""
-        most = BAD * max(self.options.limit, best.quick.bytes)
-        return found.quick.seconds < BAD * best.quick.seconds and found.quick.bytes < most
+        """Whether a candidate may be better than the best by rough estimates, as far as these err."""
+        most = BAD * max(self.options.limit, best.cost.bytes)
+        return found.cost.seconds < BAD * best.cost.seconds and found.cost.bytes < most
 
     def _finish(self, own: Assignment | None) -> None:
-        """Partition the best candidate; if the careful estimate is inexact, also the next ones while there is time."""
+        """Partition the best candidate. If its estimate was not right, partition the next ones while there is time."""
         ranked = [found.assignment for found in self.checker.ranked()] or [self.space.empty]
         tactics = set(self.explorer.tactics.values())
         experts = [assignment for assignment in ranked if assignment in tactics][:2]
@@ -164,7 +165,7 @@ class Search(SearchState):
             return
         self.named.append(row)
         if self.objective.is_better(row, best):
-            found = ConstrainedAssignment(own, Quick.of(row))
+            found = ConstrainedAssignment(own, step_cost_of(row))
             self.constrained = row, found
 
     def _search_constraints(
@@ -182,8 +183,8 @@ class Search(SearchState):
     def _experts(self) -> list[Assignment]:
         """The tactics of experts to which constraints are added: the best that fit, and the best that need constraints.
 
-        Weights stored along an axis of the batch may cost much without constraints. So such a tactic counts as if it
-        took as long as the one that stores nothing.
+        Weights stored along an axis of the batch may cost much without constraints. So such a tactic gets the time of
+        the same tactic that stores nothing, if that is less.
         """
         tactics = self.explorer.tactics
         found = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
@@ -199,7 +200,7 @@ class Search(SearchState):
         """Ask the compiler about the best plans and the given program; the plan is the one with its best program."""
         if not self.options.compiler or self.estimates.best() is None:
             return
-        if self.given_row is None or not self.given_row.is_exact:
+        if self.given_row is None or not self.given_row.sent_bytes:  # was not partitioned yet
             self.given_row = self.options.row(AS_GIVEN, self.given)
         rivals = list(self._rivals())
         if self.given_row is not None and self.may_be_given:
@@ -233,7 +234,7 @@ class Search(SearchState):
             assert self.constraining is not None
             module = self.constraining.module_of(answer)
             row = self.options.row(name, module)
-            found = None if row is None else ConstrainedAssignment(answer, Quick.of(row))
+            found = None if row is None else ConstrainedAssignment(answer, step_cost_of(row))
         return None if row is None else Rival(replace(row, name=name), module, answer.assignment, found)
 
 

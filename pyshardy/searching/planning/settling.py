@@ -6,15 +6,15 @@ import time
 
 from pyshardy.report.plan import PlanRow
 from pyshardy.searching.autopartition.moves import without_axes_of_small
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
+from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_row
 from pyshardy.searching.planning.reasons import better_sharding
 from pyshardy.searching.planning.state import SearchState
 
-_MOST_CAREFUL = 12
-"""The number of tactics that get a careful estimate because they look better than the plan by a quick one."""
+_MOST_EXACT = 12
+"""The number of tactics that get an exact estimate because they look better than the plan by a rough one."""
 _MOST_ROUNDS = 2
 """How often other shardings of the rules are priced, if that finds better ones."""
 _LATER = 1.05
@@ -59,7 +59,7 @@ def settle(state: SearchState) -> None:
 
 
 def _look_at_tactics(state: SearchState) -> None:
-    """Careful estimates of the tactics that look better than the plan by quick ones."""
+    """Exact estimates of the tactics that look better than the plan by rough ones."""
     best, first = best_row(state), state.explorer.symmetry.first
     assert best is not None
     waiting = []
@@ -67,14 +67,14 @@ def _look_at_tactics(state: SearchState) -> None:
         row = None if first(tactic) in state.checker.found else state.estimates.row_of(name, tactic)
         if row is not None and state.objective.is_better(row, best):
             waiting.append((state.objective.rank(row), first(tactic)))
-    for _, assignment in sorted(waiting)[:_MOST_CAREFUL]:
+    for _, assignment in sorted(waiting)[:_MOST_EXACT]:
         if time.monotonic() > state.started + state.options.budget_s:
             break
         state.plain(assignment)
 
 
 def _partition(state: SearchState) -> None:
-    """Partition the candidates that look better than the plan by careful estimates, the best first."""
+    """Partition the candidates that look better than the plan by exact estimates, the best first."""
     tries = 0
     for found in state.checker.ranked():
         best = best_row(state)
@@ -87,9 +87,9 @@ def _partition(state: SearchState) -> None:
 
 
 def _partition_experts(state: SearchState) -> None:
-    """Partition the plans of experts with constraints that look better than the plan by careful estimates."""
+    """Partition the plans of experts with constraints that look better than the plan by exact estimates."""
     tries = 0
-    rows = [state.estimates.careful_row("", plan.found.quick) for plan in state.experts]
+    rows = [state.estimates.exact_row("", plan.found.cost) for plan in state.experts]
     for at in sorted(range(len(rows)), key=lambda at: state.objective.rank(rows[at])):
         best, plan = best_row(state), state.experts[at]
         if best is None or tries >= _MOST_WHOLE or state.estimates.is_like_whole:
@@ -141,7 +141,7 @@ def _keep_small_whole(state: SearchState) -> None:
         return
     row = state.options.row("", constraining.module_of(answer))
     if row is not None and not state.objective.is_better(before, row, _SIMPLER):
-        found = ConstrainedAssignment(answer, Quick.of(row))
+        found = ConstrainedAssignment(answer, step_cost_of(row))
         state.constrained = row, found
 
 
@@ -160,8 +160,8 @@ def _taken(state: SearchState, answer: Answer) -> bool:
     if not answer.constraints:
         row = state.whole(state.explorer.symmetry.first(answer.assignment))
         return row is not None and state.objective.is_better(row, before)
-    quick = state.price(answer)
-    row = None if quick is None else _priced(state, ConstrainedAssignment(answer, quick))
+    cost = state.price(answer)
+    row = None if cost is None else _priced(state, ConstrainedAssignment(answer, cost))
     return row is not None and state.objective.gains(row, before)
 
 

@@ -11,6 +11,7 @@ from pyshardy.compilers.plugins import find_plugin
 from pyshardy.compilers.target import find_target
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import format_bytes
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.annotate import annotate_ports
@@ -25,7 +26,6 @@ from pyshardy.report.plan import PlanRow, PlanSpec
 from pyshardy.searching.autopartition.constraints import Constrained
 from pyshardy.searching.autopartition.explore import Candidate, Explorer, Limits
 from pyshardy.searching.autopartition.objective import Objective
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.problem import Problem
 from pyshardy.searching.autopartition.registry import (
     Answer,
@@ -33,11 +33,11 @@ from pyshardy.searching.autopartition.registry import (
     task_of,
 )
 from pyshardy.searching.autopartition.space import Assignment, Space
-from pyshardy.searching.autopartition.values import Values
+from pyshardy.searching.autopartition.values import ConstrainableValues
 from pyshardy.searching.planning.candidates import CollectiveCounts, LayeredCandidates, ShardingsByPosition
 from pyshardy.searching.planning.compiled import Confirmed
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, Constraining, ExpertPlan
-from pyshardy.searching.planning.estimates import Estimates
+from pyshardy.searching.planning.estimates import Estimates, step_cost_of
 from pyshardy.searching.planning.forbidding import Forbidden
 from pyshardy.searching.planning.options import Keep, SearchOptions
 from pyshardy.searching.planning.ports import pinned, without_shardings
@@ -47,13 +47,13 @@ from pyshardy.source.values import ValueFact
 
 _LEAST_CHECKED = 24
 _FEWER = 3
-"""Careful estimates are made for one in this many candidates, but for at least `_LEAST_CHECKED`."""
+"""Exact estimates are made for one in this many candidates, but for at least `_LEAST_CHECKED`."""
 _SHARE = 0.4
-"""The share of the time for quick estimates; the rest is for careful ones."""
+"""The share of the time for rough estimates; the rest is for exact ones."""
 _WHOLE = 0.5
 """The time to partition an op of the whole program, as a share of the time to read an op of its short version."""
 _LATEST = 0.9
-"""After this share of the budget no more careful estimates are made but those that decide."""
+"""After this share of the budget no more exact estimates are made but those that decide."""
 _FOR_CONSTRAINTS = 0.3
 """The share of the time reserved for constraints."""
 
@@ -67,7 +67,7 @@ class SearchState:
     """The state of one search over one mesh.
 
     Attributes:
-        explorer: Compares many candidates by quick estimates.
+        explorer: Compares many candidates by rough estimates.
         checker: Compares the best of them and their neighbours by the estimate of `LayeredCandidates`.
         estimates: The costs of candidates.
         all: All shardings of inputs, if they are few.
@@ -122,7 +122,7 @@ class SearchState:
         end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self.reserved(self.seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
-        between = Values(self._problem, self._facts) if options.constraints else Values(
+        between = ConstrainableValues(self._problem, self._facts) if options.constraints else ConstrainableValues(
             self._problem, none_because="constraints=False leaves intermediate values alone; leave it out"
         )  # fmt: skip
         self.task: SearchTask = task_of(self.problem, limits, options.budget_s, self.watch, between)
@@ -130,9 +130,9 @@ class SearchState:
         self.explorer = self.task.explorer
         most = max(_LEAST_CHECKED, options.candidates // _FEWER)
         self.checker = Explorer(
-            self.space, Limits(end, most, options.seed), self.watch, self.careful, self.explorer.symmetry
+            self.space, Limits(end, most, options.seed), self.watch, self.exact, self.explorer.symmetry
         )
-        self.estimates = Estimates(options, self.explorer, self.checker, self.prices is None or self.prices.is_exact)
+        self.estimates = Estimates(options, self.explorer, self.checker, self.prices is None or self.prices.is_whole)
         self.inputs, self.outputs = input_tensors(self.module.root), output_tensors(self.module.root)
 
     @property
@@ -147,7 +147,7 @@ class SearchState:
 
     @property
     def explained_by(self) -> float:
-        """The time after which only known and quick estimates explain the plan."""
+        """The time after which only known and rough estimates explain the plan."""
         return self.started + _LATEST * self.options.budget_s
 
     @cached_property
@@ -186,14 +186,16 @@ class SearchState:
         return problem_of(self.module, self.topology, options.collectives, options.objective, self._short(chosen))
 
     def layered(self, chosen: Constrained) -> LayeredCandidates | None:
-        """The careful estimator with constraints; None for a program that it does not support."""
+        """The exact estimator with constraints; None for a program that it does not support."""
         return self.layered_of(self.module, self._short(chosen))
 
-    def layered_of(self, module: Module, short_one: ShortProgram | None = None) -> LayeredCandidates | None:
-        """The careful estimator of a program, which partitions a short one; None if it does not support it."""
+    def layered_of(
+        self, module: Module, short_one: ShortProgram | None = None, is_open: bool = False
+    ) -> LayeredCandidates | None:
+        """The exact estimator of a program, which partitions a short one; None if it does not support it."""
         try:
             return LayeredCandidates(
-                module, self.mesh_name, self.topology, self.options.collectives, short_one=short_one
+                module, self.mesh_name, self.topology, self.options.collectives, is_open, short_one
             )
         except UsageError:
             return None
@@ -210,44 +212,44 @@ class SearchState:
 
     def watch(self, count: int, best: Candidate, at: str) -> None:
         """Tell the progress."""
-        quick = best.quick
+        cost = best.cost
         self.say(
-            f"{at}, candidate {count}: about {format_duration(quick.seconds)}, {format_bytes(round(quick.bytes))} "
+            f"{at}, candidate {count}: about {format_duration(cost.seconds)}, {format_bytes(round(cost.bytes))} "
             f"after {time.monotonic() - self.started:.1f} s"
         )
 
-    def careful(self, assignment: Assignment) -> Quick | None:
+    def exact(self, assignment: Assignment) -> StepCost | None:
         """The estimate of an assignment that `pyshardy.cost` would give, or nearly so where layers repeat."""
         if self.prices is None:
             row = self.whole(assignment)
-            return None if row is None else Quick.of(row)
+            return None if row is None else step_cost_of(row)
         try:
             found = self.prices.price(*self.borders(assignment))
         except ShardyError:
             return None
-        return Quick.of(found)
+        return found
 
-    def plain(self, assignment: Assignment) -> Quick | None:
+    def plain(self, assignment: Assignment) -> StepCost | None:
         """The same, also after the end of the search for the shardings of inputs."""
         assignment = self.explorer.symmetry.first(assignment)
         if assignment not in self.checker.found:
-            self.checker.found[assignment] = self.careful(assignment)
+            self.checker.found[assignment] = self.exact(assignment)
         return self.checker.found[assignment]
 
     def is_priced(self, answer: Answer) -> bool:
-        """Whether a careful estimate of a plan is known."""
+        """Whether an exact estimate of a plan is known."""
         if answer.constraints:
             return self.constraining is not None and self.constraining.is_priced(answer)
         return self.explorer.symmetry.first(answer.assignment) in self.checker.found
 
-    def price(self, answer: Answer) -> Quick | None:
-        """The careful estimate of a plan, with constraints or without."""
+    def price(self, answer: Answer) -> StepCost | None:
+        """The exact estimate of a plan, with constraints or without."""
         if not answer.constraints:
             return self.plain(answer.assignment)
         return None if self.constraining is None else self.constraining.price(*answer)
 
-    def quick(self, answer: Answer) -> Quick | None:
-        """The quick estimate of a plan, with constraints or without."""
+    def rough(self, answer: Answer) -> StepCost | None:
+        """The rough estimate of a plan, with constraints or without."""
         if answer.constraints:
             return self.task.between.price(self.space, answer.assignment, answer.constraints)
         first = self.explorer.symmetry.first(answer.assignment)
@@ -260,7 +262,7 @@ class SearchState:
 
         Args:
             answer: The plan.
-            until: The time, as `time.monotonic` counts. The careful estimate is then known, too.
+            until: The time, as `time.monotonic` counts. The exact estimate is then known, too.
         """
         key = answer.assignment, tuple(sorted(answer.constraints.items()))
         if key not in self._counts and time.monotonic() < until:
@@ -272,16 +274,16 @@ class SearchState:
             except ShardyError:
                 found = None
             if found is not None:
-                self._keep(answer, Quick.of(found[0]))
+                self._keep(answer, found[0])
             self._counts[key] = None if found is None else found[1]
         return self._counts.get(key)
 
-    def _keep(self, answer: Answer, quick: Quick) -> None:
-        """Keep a careful estimate."""
+    def _keep(self, answer: Answer, cost: StepCost) -> None:
+        """Keep an exact estimate."""
         if not answer.constraints:
-            self.checker.found.setdefault(self.explorer.symmetry.first(answer.assignment), quick)
+            self.checker.found.setdefault(self.explorer.symmetry.first(answer.assignment), cost)
         elif self.constraining is not None:
-            self.constraining.keep(answer, quick)
+            self.constraining.keep(answer, cost)
 
     def whole(self, assignment: Assignment) -> PlanRow | None:
         """The whole estimate of an assignment; None if it cannot be partitioned."""
@@ -292,7 +294,7 @@ class SearchState:
         return self.estimates.wholes[assignment]
 
     def plan_constraints(self) -> tuple[PlanConstraint, ...]:
-        """The constraints of the plan, each with its gain, which costs a careful estimate."""
+        """The constraints of the plan, each with its gain, which costs an exact estimate."""
         if self.constrained is None or self.constraining is None:
             return ()
         return self.constraining.plan_constraints(self.constrained[1])

@@ -29,7 +29,7 @@ from pyshardy.searching.program.search_program import DOING
 
 _FOUND = "the best plan that was found"
 _LITTLE = 0.1
-"""How much longer a plan may take that is told because it leaves memory free."""
+"""A plan that leaves memory free is mentioned if it takes at most this share longer."""
 
 
 def plan_of(state: SearchState) -> Plan:

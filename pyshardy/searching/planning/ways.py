@@ -24,7 +24,7 @@ _SEARCHED = 2
 Row = TypeVar("Row", bound=PlanRow | CompiledRow)
 
 _EQUAL = 0.01
-"""The share by which two ways may differ that look equal."""
+"""Two ways count as equal if they differ by at most this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ def _sorted(ways: Sequence[TriedWay], rows: Mapping[str, PlanRow], objective: Ob
 
 def _looked_at(way: TriedWay, options: SearchOptions, keep: Keep, say: Callable[[str], None]) -> PlanRow | None:
     """The estimate of the best tactic; None if none propagates."""
-    quick = Search(way.load(), options, keep, say).look()
-    if quick is None:
+    cost = Search(way.load(), options, keep, say).look()
+    if cost is None:
         return None
-    say(f"{way.name}: about {format_duration(quick.seconds)}")
-    return row_of(way.name, quick, options.limit)
+    say(f"{way.name}: about {format_duration(cost.seconds)}")
+    return row_of(way.name, cost, options.limit)

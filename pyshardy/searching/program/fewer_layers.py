@@ -10,11 +10,12 @@ from pyshardy.ir.functions import functions
 from pyshardy.ir.module import Module
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.trip_counts import LOOP
-from pyshardy.searching.program.layers import Family, find_families
+from pyshardy.searching.program.layers import LayerFamily, find_families
 from pyshardy.searching.program.shorten import shorten
 
 _FEWEST, _BASE, _MORE = 2, 5, 7
-"""The numbers of layers of versions: with 2 and 3 alone, the memory of the whole program was off by up to 14 %."""
+"""The numbers of layers of the versions. With only 2 and 3 layers, the memory of the whole program was wrong by up to
+14 %."""
 LEAST_LAYERS: Final = 12
 """A program with fewer layers has no version that is much shorter."""
 
@@ -74,7 +75,7 @@ class FewerLayers:
             return self.module.with_root(shorten(self.module.root, self._families, middle).root)
 
 
-def layer_groups(families: Sequence[Family]) -> tuple[LayerGroup, ...]:
+def layer_groups(families: Sequence[LayerFamily]) -> tuple[LayerGroup, ...]:
     """The groups of families with enough layers; families whose sizes differ by one are of one group."""
     found: list[LayerGroup] = []
     for number in sorted(range(len(families)), key=lambda number: (-families[number].size, number)):

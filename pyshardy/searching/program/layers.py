@@ -17,12 +17,12 @@ from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import LEAST_ROUNDS, Stretch, find_stretches
 
 _BY_ARGUMENT: Final = 10
-"""The weight of a shared argument of two rounds, compared with a value of one that the other uses: that may also come
+"""The weight of an argument that two rounds share. A value of one round that the other uses counts once, as it may come
 from the layer before."""
 _MOST_JOINED: Final = 16
 """The most rounds that are taken for one layer, such as the updates of its equal weights."""
 _MOST_OUTSIDE: Final = 0.1
-"""The most ops outside that may use what one layer alone makes, as a share of the ops of the layer."""
+"""The most ops outside that may use results of a single layer, as a share of the ops of the layer."""
 
 
 class PlacedStretch(NamedTuple):
@@ -37,7 +37,7 @@ class PlacedStretch(NamedTuple):
         return self.base + self.sign * round_
 
 
-class Family(NamedTuple):
+class LayerFamily(NamedTuple):
     """Layers of one kind.
 
     Attributes:
@@ -62,7 +62,7 @@ def top_ops(root: Op) -> list[Op]:
     return [op for op in block if op is not block.last]
 
 
-def find_families(root: Op) -> tuple[Family, ...]:
+def find_families(root: Op) -> tuple[LayerFamily, ...]:
     """The families of repeated layers of a program, with at least four layers each."""
     ops = top_ops(root)
     stretches = find_stretches(_signatures(ops))
@@ -104,7 +104,7 @@ class _Linker:
         self.layer_of: dict[Value, _Layer] = {}
         """The layer of an argument that one layer alone uses."""
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[LayerFamily]:
         for stretch in self.stretches:
             for placed, family in self._pieces(stretch) or [(PlacedStretch(stretch, 0, 1), len(self.placed))]:
                 self._place(placed, family)
@@ -113,7 +113,7 @@ class _Linker:
             members = tuple(self.placed[number] for number in whole if self.family_of[number] == family)
             ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in members]
             if not self._is_half(members):
-                yield Family(members, max(end[0] for end in ends), min(end[1] for end in ends))
+                yield LayerFamily(members, max(end[0] for end in ends), min(end[1] for end in ends))
 
     def _place(self, placed: PlacedStretch, family: int) -> None:
         number = len(self.placed)
@@ -124,7 +124,7 @@ class _Linker:
         self._note_arguments(number)
 
     def _pieces(self, stretch: Stretch) -> list[tuple[PlacedStretch, int]]:
-        """The stretch, or parts of it, with the families that what they use speaks for; none if nothing does.
+        """The stretch, or parts of it, each with its family, by what its ops use; none if that tells nothing.
 
         An optimizer updates several equal weights of one layer after the other, or the layers of two models: then
         several rounds in a row are of one layer, or rounds are of two families.
@@ -146,7 +146,7 @@ class _Linker:
         return []
 
     def _votes(self, stretch: Stretch, round_: int) -> Counter[_Layer]:
-        """The layers that what a round uses is of."""
+        """The layers of the values that a round uses, with their votes."""
         found: Counter[_Layer] = Counter()
         for op in self._round(stretch, round_):
             for value in map(self._source, op.operands):
@@ -174,7 +174,7 @@ class _Linker:
     def _loses_work(self, number: int) -> bool:
         """Whether most rounds use something that is made for them alone, outside of their layer.
 
-        Without them nothing would use that, and the work of making it would be lost, as that of the gradients of
+        If the rounds are left out, nothing uses it, and the work of making it is lost. Examples are gradients of
         weights whose updates are left out.
         """
         family, stretch = self.family_of[number], self.placed[number].stretch
@@ -199,9 +199,10 @@ class _Linker:
         return False
 
     def _is_half(self, members: Sequence[PlacedStretch]) -> bool:
-        """Whether much of what each layer needs is outside, such as a backward pass in which rounds were not found.
+        """Whether much of the work of each layer is outside of it: a backward pass without rounds, for example.
 
-        With fewer layers that would stay as it is, and hold what it uses for longer than in the whole program.
+        With fewer layers that work would stay as it is. It would keep its operands in memory for longer than in the
+        whole program.
         """
         layer_of = {
             op: one.layer(round_)
@@ -219,7 +220,7 @@ class _Linker:
         return median(alone[layer] / size for layer, size in sizes.items()) > _MOST_OUTSIDE
 
     def _source(self, value: Value) -> Value:
-        """What a value is a copy of, if ops outside all rounds made it, as of weights that a step converts first."""
+        """The original of a value that ops outside all rounds copied, such as converted weights; else the value."""
         op = value.defining_op
         while op is not None and op not in self.repeated and len(op.operands) == 1:
             value, op = op.operands[0], op.operands[0].defining_op
@@ -238,7 +239,7 @@ class _Layer(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """Rounds in a row that are of the layers of one family, in order.
+    """Consecutive rounds that belong to the layers of one family, in order.
 
     Attributes:
         first: The first round.
@@ -268,7 +269,7 @@ class _Span(NamedTuple):
 
 
 def _spans(votes: Sequence[Counter[_Layer]], count: int, shift: int) -> list[_Span]:
-    """The spans of rounds that most of their rounds speak for, in order; of two that overlap, the one with more votes.
+    """The spans for which most of their rounds vote, in order. Of two that overlap, the one with more votes stays.
 
     Args:
         votes: The votes of every round.

@@ -11,7 +11,7 @@ from pyshardy.costing.further_layers import MIDDLE
 from pyshardy.costing.program import CostKind
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import UsageError
-from pyshardy.ir.cost_program import CostReader
+from pyshardy.ir.cost_kinds import SharedKinds
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.functions import CALL, SHARDING, arg_attrs, is_donated, main_function, result_attrs, return_op
 from pyshardy.ir.locations import argument_name
@@ -34,7 +34,7 @@ from pyshardy.results.cost import view_for
 from pyshardy.rules.properties import CONDITIONALS
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.problem import InputFact, OutputFact, Problem
-from pyshardy.searching.program.layers import Family, find_families
+from pyshardy.searching.program.layers import LayerFamily, find_families
 from pyshardy.searching.program.shorten import BETWEEN, Part, Short, layer_runs, part_of, shorten
 
 DOING = "searching for shardings"
@@ -42,7 +42,7 @@ _AROUND_OTHERS = CONDITIONALS | {
     LOOP, CALL, "func.func", "builtin.module", "sdy.manual_computation", "sdy.named_computation",
 }  # fmt: skip
 
-ShortProgram = tuple[Short, tuple[Family, ...]]
+ShortProgram = tuple[Short, tuple[LayerFamily, ...]]
 """A program with three layers of every family, and the families."""
 
 
@@ -69,7 +69,7 @@ def short_program(root: Op) -> ShortProgram:
 def build_problem(
     root: Op,
     short: Short,
-    families: Sequence[Family],
+    families: Sequence[LayerFamily],
     specs: OpSpecReader,
     topology: Topology,
     collectives: CollectiveModel,
@@ -102,7 +102,7 @@ def build_problem(
         mesh=mesh,
         inputs=_inputs(main, short, short_main, index),
         outputs=_outputs(main, short, short_main, index),
-        kinds=_kinds(short.root, index),
+        kinds=_kinds(index),
         times=[count * weight for count, (_, weight) in zip(times, layers)],
         bytes=_element_bytes(index),
         topology=topology,
@@ -113,10 +113,10 @@ def build_problem(
     )
 
 
-def _kinds(root: Op, index: ProgramIndex) -> list[CostKind]:
+def _kinds(index: ProgramIndex) -> list[CostKind]:
     """What the cost of each op depends on."""
-    reader = CostReader(root, module_meshes(root), "")
-    return [CostKind(op.name, (), ()) if op.name == "func.func" else reader.kind(op) for op in index.ops]
+    kinds = SharedKinds()
+    return [CostKind(op.name, (), ()) if op.name == "func.func" else kinds.kind(op) for op in index.ops]
 
 
 def _places(root: Op, index: ProgramIndex) -> dict[Hashable, int]:

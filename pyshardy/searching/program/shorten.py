@@ -16,7 +16,7 @@ from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import Stretch
-from pyshardy.searching.program.layers import Family, PlacedStretch, top_ops
+from pyshardy.searching.program.layers import LayerFamily, PlacedStretch, top_ops
 
 BETWEEN: Final = 3
 """A kind of part of a stretch beside its three layers: ops between layers belong to the stretch after them."""
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 def part_of(op: Op) -> Part | None:
-    """The part that an op of a short program is in, or that it serves if a pass made it; None if it is unknown."""
+    """The part of a short program that an op is in, or serves if a pass made the op; None if it is unknown."""
     found = part_in(op.location)
     return None if found is None else Part(*found)
 
@@ -57,7 +57,7 @@ class Short(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> Short:
+def shorten(root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> Short:
     """A program with two layers of most families, and more of some. The context must be entered.
 
     If there are any families, the locations of ops say their parts.
@@ -71,7 +71,7 @@ def shorten(root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> 
 
 
 class _Shortener:
-    def __init__(self, root: Op, families: Sequence[Family], middle: Mapping[int, int]) -> None:
+    def __init__(self, root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> None:
         self.root, self.main = root, main_function(root)
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
@@ -81,7 +81,7 @@ class _Shortener:
         self._choose(families, middle)
         self._choose_copies()
 
-    def _choose(self, families: Sequence[Family], middle: Mapping[int, int]) -> None:
+    def _choose(self, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> None:
         """Decide of every op whether it stays, and in which part it is."""
         ops = self.ops
         found = _in_order(families)
@@ -106,7 +106,7 @@ class _Shortener:
             self.parts[op] = Part(len(found), BETWEEN, -1)
 
     def _choose_copies(self) -> None:
-        """Put what a step makes of the weights of one layer first, such as their copies in bf16, into that layer."""
+        """Put ops before all layers that prepare the weights of one layer, such as bf16 copies, into that layer."""
         numbers = {op: number for number, op in enumerate(self.ops)}
         for op in reversed(self.ops):
             if self.parts.get(op) is None or self.parts[op].offset != -1 or not _is_copy_of_argument(op, numbers):
@@ -192,16 +192,16 @@ class LayerRun(NamedTuple):
     size: int
 
 
-def layer_runs(families: Sequence[Family]) -> list[LayerRun]:
+def layer_runs(families: Sequence[LayerFamily]) -> list[LayerRun]:
     """The stretches, by their numbers."""
     return [LayerRun(families.index(one), placed.sign, one.size) for _, placed, one in _in_order(families)]
 
 
-def _in_order(families: Sequence[Family]) -> list[tuple[Stretch, PlacedStretch, Family]]:
+def _in_order(families: Sequence[LayerFamily]) -> list[tuple[Stretch, PlacedStretch, LayerFamily]]:
     return sorted((placed.stretch, placed, family) for family in families for placed in family.stretches)
 
 
-def _kind(layer: int, family: Family, middle: int) -> int | None:
+def _kind(layer: int, family: LayerFamily, middle: int) -> int | None:
     """The kind of a layer; None if it is left out."""
     if not family.first <= layer <= family.last:
         return BETWEEN

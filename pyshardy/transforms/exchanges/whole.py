@@ -42,7 +42,7 @@ def slice_first(op: Op, meshes: Meshes) -> None:
 
 
 def slice_for_all(sharded: ShardedOp) -> bool:
-    """Give every device the whole `slice` along its only dimension that moves; return whether that was needed and done.
+    """Give every device all of a `slice` along the only dimension that moves. Return whether that was needed and done.
 
     It is done if a reshard needs the whole dimension, and if an all-reduce sends less than an exchange and a gather.
     """

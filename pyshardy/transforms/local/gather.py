@@ -138,7 +138,7 @@ def _only_first(
     indices: Value,
     mask: Value | None,
 ) -> Value:
-    """Whether a device has the first shard of the dimensions without an index: a scalar, or combined with a mask."""
+    """Whether a device has the first shard of the dimensions without an index: a scalar, or the mask with it."""
     found = None
     for dim in dims:
         offset = builder.dim_offset(sharding.dim_axes[dim], mesh, shape[dim])

@@ -34,8 +34,8 @@ class LocalOptions(Record):
         per_dim_all_gather: Whether an all-gather of several dimensions becomes one collective per dimension.
         combine_multi_dimension_reduce_scatter: Whether a reduce-scatter of several dimensions becomes one collective.
         mesh_axes_groups: Whether to write replica groups as mesh axes, not as device ids.
-        axes_where_same: Whether to do so only where all consumers agree on the meaning: not on a mesh with a device
-            order, which XLA ignores, and not if StableHLO has no replica groups along mesh axes.
+        axes_where_same: Whether to do so only where all consumers agree on the meaning. They do not on a mesh with a
+            device order, which XLA ignores, and if StableHLO has no replica groups along mesh axes.
         use_replicas: Whether devices are replicas, not partitions.
         name_causes: Whether the location of a collective that completes a result names the op of that result.
     """
@@ -51,9 +51,9 @@ class LocalOptions(Record):
 class Localizer:
     """Makes the ops of one module local, in program order.
 
-    An op is either kept, with local operands and results, or replaced. Replaced ops stay in the program until `finish`,
-    so that a handler can still look at its operands in the global program: `global_type` and `sharding` describe these,
-    and `value` gives their counterpart in the local program.
+    An op is either kept, with local operands and results, or replaced. Replaced ops stay in the program until `finish`.
+    So a handler can still look at its operands in the global program, by `global_type` and `sharding`. `value` gives
+    the local value of each.
 
     Args:
         root: The module.

@@ -107,7 +107,7 @@ def pad_computation_results(op: Op, padder: Padder) -> None:
 
 
 def _pad_if(is_padded: bool, value: Value, padder: Padder) -> None:
-    """Pad a value if its source is padded; if not, and its sharding needs padding, record it as unpadded."""
+    """Pad a value if its source is padded. If it is not, but the sharding needs padding, record it as unpadded."""
     if is_padded:
         padder.pad_result(value)
     elif value.type.is_ranked_tensor and padder.padded_shape(value) != value.type.shape:

@@ -47,8 +47,8 @@ def meet_on_one_mesh(op: Op, context: PassContext) -> bool:
 def go_through_whole(reshard: Op, meshes: ModuleMeshes) -> None:
     """Split a reshard to a mesh with other axes: gather on the first mesh, then slice on the second.
 
-    Collectives of the dialect start and end on one mesh. So a reshape to the same shape, which has no sharding and runs
-    as nothing, stands between the two: its result is whole on every mesh.
+    Collectives of the dialect start and end on one mesh. So an op without a sharding stands between the two: a reshape
+    to the same shape, which costs nothing. Its result is whole on every mesh.
     """
     value, target = reshard.operands[0], reshard.attrs["sharding"]
     sharding = get_sharding(value)

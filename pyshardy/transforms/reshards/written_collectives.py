@@ -17,7 +17,7 @@ WRITTEN = frozenset(("sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.c
 
 
 def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
-    """Replace a collective by a reshard if its operand no longer has the sharding that the collective was written for.
+    """Replace a collective by a reshard if its operand has another sharding than when the collective was written.
 
     An input whose shardings do not divide it loses axes after propagation, and values computed from it are resharded.
 
@@ -36,9 +36,9 @@ def reshard_if_operand_changed(op: Op, meshes: Meshes) -> None:
 def reshard_if_operand_is_whole(op: Op, meshes: Meshes) -> None:
     """Leave to an all-reduce or a reduce-scatter only the axes along which its operand is partial.
 
-    Where the sharding of its operand does not call it partial, it will be whole: if an op gives partial results, an
-    all-reduce follows that op at once. To sum the operand again would count it several times, so a reshard does the
-    rest.
+    An op with partial results is followed at once by an all-reduce, unless its sharding says that the result is
+    partial. So along the other axes the operand is complete. To sum it again would count it several times: a reshard
+    takes the place of that sum.
 
     Args:
         op: One of `REDUCING_RESHARDS`.

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pytest
 from jaxlib.mlir import ir
 
-from pyshardy.costing.brief import brief_estimate
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.further_layers import FIRST, LAST, MIDDLE, OUTSIDE, Layer, in_order, with_further_layers
 from pyshardy.costing.kernels import Kernel
 from pyshardy.costing.launches import launches_of
 from pyshardy.costing.program import CostOp
+from pyshardy.costing.step_cost import step_cost
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 from pyshardy.ir.cost_program import NodePlace
@@ -73,11 +73,11 @@ SHORT = program(["first", "middle", "last"])
 @pytest.mark.parametrize("chip", ["h100", "v5e"])
 def test_the_estimate_is_that_of_all_layers(chip: str) -> None:
     topology = make_topology(find_hardware(chip), (("x", 2),))
-    found = brief_estimate(described(SHORT), topology, layer_of=layer_of)
-    right = brief_estimate(described(program([str(at) for at in range(WHOLE)])), topology)
+    found = step_cost(described(SHORT), topology, layer_of=layer_of)
+    right = step_cost(described(program([str(at) for at in range(WHOLE)])), topology)
     assert found.seconds == pytest.approx(right.seconds, rel=1e-9)
     assert found.bytes == right.bytes
-    assert brief_estimate(described(SHORT), topology).seconds < 0.6 * right.seconds
+    assert step_cost(described(SHORT), topology).seconds < 0.6 * right.seconds
 
 
 def test_every_layer_reads_the_one_beside_it_and_what_all_share() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pyshardy.costing.chips import chip_names, chip_text, find_hardware
-from pyshardy.costing.hardware import Hardware, Measured, Network, hardware_from_data
+from pyshardy.costing.hardware import Hardware, Measured, Network
+from pyshardy.costing.hardware_file import hardware_from_data
 from pyshardy.costing.topology import make_topology
 from pyshardy.errors import UsageError
 

@@ -4,7 +4,6 @@ import pytest
 
 from pyshardy.ir.dataflow import (
     DATA_FLOW_OPS,
-    EDGE,
     block_arg_owners,
     edge_held,
     edge_of,
@@ -16,6 +15,7 @@ from pyshardy.ir.dataflow import (
     targets_besides_owner,
 )
 from pyshardy.ir.nodes import Op, Value, walk
+from pyshardy.rules.properties import EDGE
 
 from . import data_flow_programs as programs
 from .data_flow_programs import label, program, use_label

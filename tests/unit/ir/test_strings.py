@@ -20,7 +20,7 @@ from pyshardy.ir.strings import (
     make_string,
     make_symbol,
     named_attributes,
-    shown,
+    readable,
     string_value,
     symbol_name,
 )
@@ -76,7 +76,7 @@ def test_causes_in_scopes_that_are_no_utf_8() -> None:
 
 
 def test_what_is_shown() -> None:
-    assert shown("é\udcff\udc80") == r"é\FF\80"
+    assert readable("é\udcff\udc80") == r"é\FF\80"
     assert (is_utf8("é"), is_utf8("a\udcff")) == (True, False)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pyshardy.report.plan import PlanRow, PlanSummary, plan_tables
+from pyshardy.report.plan import PlanRow, PlanSummary
+from pyshardy.report.plan_tables import plan_tables
 
 
 def page_of(rows: list[PlanRow]) -> str:

@@ -83,7 +83,7 @@ def reshape(op: Op, to: Simplifier) -> Simplified:
 
 
 def transpose(op: Op, to: Simplifier) -> Simplified:
-    """A transpose that keeps the order, of a transpose, or of a constant; later, one that moves only sizes of 1."""
+    """A transpose that keeps the order, or is of a transpose or a constant; later one that moves only sizes of 1."""
     operand, type = op.operands[0], op.result.type
     order = _dims(op, "permutation")
     if order == tuple(range(len(order))):

@@ -6,8 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.searching.autopartition.constraints import ConstrainableValue, Constrained, ConstraintSearch, changes
-from pyshardy.searching.autopartition.pricing import Quick
 
 AXES = (("x", 2), ("y", 2))
 WHOLE = ((), ())
@@ -18,11 +18,11 @@ SITES = [ConstrainableValue(number, (4, 4), "f32", 64.0, WHOLE) for number in ra
 def search(
     seconds: Callable[[Constrained], float | None], most: int = 1000, until: float = math.inf
 ) -> ConstraintSearch:
-    def price(constrained: Constrained) -> Quick | None:
+    def price(constrained: Constrained) -> StepCost | None:
         found = seconds(constrained)
-        return None if found is None else Quick(found, 1.0)
+        return None if found is None else StepCost(found, 1.0)
 
-    found = ConstraintSearch(AXES, price, lambda quick: (quick.seconds, quick.bytes), until, most)
+    found = ConstraintSearch(AXES, price, lambda cost: (cost.seconds, cost.bytes), until, most)
     found.run(SITES)
     return found
 
@@ -30,7 +30,7 @@ def search(
 def test_the_constraint_that_gains_is_found_alone() -> None:
     found = search(lambda constrained: 1.0 if constrained.get(1) == ALONG_Y else 2.0)
     assert found.best == {1: ALONG_Y}
-    assert found.quick == Quick(1.0, 1.0)
+    assert found.cost == StepCost(1.0, 1.0)
 
 
 def test_several_that_gain_together_alone_stay() -> None:
@@ -43,8 +43,8 @@ def test_what_others_are_held_for_is_found() -> None:
     sites = [ConstrainableValue(0, (4, 4), "f32", 64.0, WHOLE), ConstrainableValue(1, (4, 8), "f32", 128.0, ALONG_X)]
     found = ConstraintSearch(
         AXES,
-        lambda constrained: Quick(1.0 if constrained == {0: ALONG_Y, 1: ALONG_X} else 2.0, 1.0),
-        lambda quick: (quick.seconds, quick.bytes),
+        lambda constrained: StepCost(1.0 if constrained == {0: ALONG_Y, 1: ALONG_X} else 2.0, 1.0),
+        lambda cost: (cost.seconds, cost.bytes),
         math.inf,
         1000,
     )
@@ -55,12 +55,12 @@ def test_what_others_are_held_for_is_found() -> None:
 def test_a_constraint_that_is_not_permitted_is_not_priced() -> None:
     priced: list[Constrained] = []
 
-    def price(constrained: Constrained) -> Quick:
+    def price(constrained: Constrained) -> StepCost:
         priced.append(constrained)
-        return Quick(1.0 if ALONG_Y in constrained.values() else 2.0, 1.0)
+        return StepCost(1.0 if ALONG_Y in constrained.values() else 2.0, 1.0)
 
-    def score(quick: Quick) -> tuple[float, float]:
-        return quick.seconds, quick.bytes
+    def score(cost: StepCost) -> tuple[float, float]:
+        return cost.seconds, cost.bytes
 
     found = ConstraintSearch(AXES, price, score, math.inf, 1000, permits=lambda dims: dims != ALONG_Y)
     found.run(SITES)
@@ -89,8 +89,8 @@ def test_it_ends_where_nothing_gains_any_more() -> None:
     def tries(gain: float) -> int:
         found = ConstraintSearch(
             AXES,
-            lambda constrained: Quick(2.0 - gain if constrained.get(2) == (("x",), ()) else 2.0, 1.0),
-            lambda quick: (quick.seconds, quick.bytes),
+            lambda constrained: StepCost(2.0 - gain if constrained.get(2) == (("x",), ()) else 2.0, 1.0),
+            lambda cost: (cost.seconds, cost.bytes),
             math.inf,
             1000,
         )

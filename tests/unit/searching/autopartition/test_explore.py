@@ -7,11 +7,11 @@ import pytest
 from jax.sharding import PartitionSpec as JaxSpec
 
 import pyshardy
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.errors import UsageError
 from pyshardy.searching.autopartition import explore
-from pyshardy.searching.autopartition.explore import Explorer, Limits, QuickEstimates
+from pyshardy.searching.autopartition.explore import Explorer, Limits, RoughEstimates
 from pyshardy.searching.autopartition.moves import all_moves, batch_class, put, store, take
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import (
     SearchTask,
     answer_of,
@@ -66,8 +66,8 @@ def test_search_is_no_worse_than_its_seeds_and_depends_on_nothing_but_them() -> 
     best = first.explorer.found[found]
     assert best is not None
     for tactic in first.explorer.tactics.values():
-        quick = first.explorer.found[tactic]
-        assert quick is not None and score(best) <= score(quick)
+        rough = first.explorer.found[tactic]
+        assert rough is not None and score(best) <= score(rough)
 
 
 def test_climbing_ends_where_no_step_is_better() -> None:
@@ -78,11 +78,11 @@ def test_climbing_ends_where_no_step_is_better() -> None:
     first = checker.best
     checker.climb({})
     assert first is not None and checker.best is not None and not checker.ended_by
-    best = checker.score(checker.best.quick)
-    assert best < checker.score(first.quick)
+    best = checker.score(checker.best.cost)
+    assert best < checker.score(first.cost)
     for step in all_moves(found.space, checker.best.assignment):
-        quick = found.explorer.price(step)
-        assert quick is None or checker.score(quick)[0] > best[0] * 0.998
+        cost = found.explorer.price(step)
+        assert cost is None or checker.score(cost)[0] > best[0] * 0.998
 
 
 def test_steps_that_seem_bad_are_not_taken() -> None:
@@ -91,7 +91,7 @@ def test_steps_that_seem_bad_are_not_taken() -> None:
     checker = Explorer(found.space, limits, None, found.explorer.price)
     checker.look_at("what is there", [found.space.empty])
     steps = dict.fromkeys(all_moves(found.space, found.space.empty))
-    slow = {step: Quick(1e9, 0.0) for step in steps} | {found.space.empty: Quick(1.0, 0.0)}
+    slow = {step: StepCost(1e9, 0.0) for step in steps} | {found.space.empty: StepCost(1.0, 0.0)}
     assert checker._promising(found.space.empty, slow) == []
     assert set(checker._promising(found.space.empty, {})) == set(steps) - {found.space.empty}
 
@@ -99,34 +99,34 @@ def test_steps_that_seem_bad_are_not_taken() -> None:
 def test_quick_estimates_are_made_once_and_up_to_a_number() -> None:
     asked = []
 
-    def price(assignment: Assignment) -> Quick:
+    def price(assignment: Assignment) -> StepCost:
         asked.append(assignment)
-        return Quick(float(len(asked)), 1.0)
+        return StepCost(float(len(asked)), 1.0)
 
     one, other, third, known = (((("x",),) * number,) for number in range(1, 5))
-    found = QuickEstimates(price, 2, {known: Quick(9.0, 1.0)})
+    found = RoughEstimates(price, 2, {known: StepCost(9.0, 1.0)})
     assert [found.get(step) for step in (known, one, one, other, third)] == [
-        Quick(9.0, 1.0), Quick(1.0, 1.0), Quick(1.0, 1.0), Quick(2.0, 1.0), None
+        StepCost(9.0, 1.0), StepCost(1.0, 1.0), StepCost(1.0, 1.0), StepCost(2.0, 1.0), None
     ]  # fmt: skip
     assert asked == [one, other] and len(found) == 3
 
 
-def test_only_the_most_promising_neighbours_are_priced_carefully(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_most_promising_neighbours_are_priced_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explore, "_PATIENCE", 8)
     found = task()
     start = found.space.empty
     steps = [step for step in dict.fromkeys(all_moves(found.space, start)) if step != start]
     assert len(steps) > 8
-    quick = {step: Quick(1.0 + place / 1e4, 1.0) for place, step in enumerate(steps)} | {start: Quick(1.0, 1.0)}
+    rough = {step: StepCost(1.0 + place / 1e4, 1.0) for place, step in enumerate(steps)} | {start: StepCost(1.0, 1.0)}
     asked: list[Assignment] = []
 
-    def careful(assignment: Assignment) -> Quick:
+    def exact(assignment: Assignment) -> StepCost:
         asked.append(assignment)
-        return Quick(2.0, 1.0)
+        return StepCost(2.0, 1.0)
 
-    checker = Explorer(found.space, Limits(time.monotonic() + 60, 400, 0), None, careful)
+    checker = Explorer(found.space, Limits(time.monotonic() + 60, 400, 0), None, exact)
     checker.evaluate(start)
-    checker.climb(quick)
+    checker.climb(rough)
     assert asked == [start, *steps[:8]]
 
 

@@ -1,4 +1,4 @@
-"""The quick estimate: what it sends, and that it ranks tactics as the careful one does."""
+"""The rough estimate: what it sends, and that it ranks tactics as the exact one does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyshardy.costing.collectives import CollectiveModel, collective_seconds
 from pyshardy.costing.program import OpTraffic
 from pyshardy.costing.topology import make_topology
 from pyshardy.searching.autopartition.objective import Objective
-from pyshardy.searching.autopartition.pricing import Pricer
+from pyshardy.searching.autopartition.pricing import RoughPricer
 from pyshardy.searching.autopartition.space import Space
 from pyshardy.searching.autopartition.tactics import tactics
 from pyshardy.searching.planning.candidates import LayeredCandidates
@@ -33,11 +33,11 @@ func.func @main(%a: tensor<4096x4096xf32>, %b: tensor<4096x4096xf32>) -> tensor<
 
 def test_sums_of_results_that_nobody_shards_are_sent() -> None:
     space = space_from(PRODUCT)
-    pricer = Pricer(space.problem)
+    pricer = RoughPricer(space.problem)
     contracted, rows = (((), ("x",)), (("x",), ())), ((("x",), ()), ((), ()))
     for assignment, is_sent in ((contracted, True), (rows, False)):
-        quick = pricer.price(space.shardings(assignment), 0.0)
-        assert (quick.communication_seconds > 0) == is_sent
+        rough = pricer.price(space.shardings(assignment), 0.0)
+        assert (rough.communication_seconds > 0) == is_sent
 
 
 CONVOLUTION = """
@@ -62,11 +62,11 @@ func.func @main(%a: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
 
 @pytest.mark.parametrize("text", [PRODUCT, CONVOLUTION, SORT], ids=["product", "convolution", "sort"])
 @pytest.mark.parametrize("axes", [(), ("x",)], ids=["whole", "split"])
-def test_one_op_costs_what_the_careful_estimate_says(text: str, axes: tuple[str, ...]) -> None:
+def test_one_op_costs_what_the_exact_estimate_says(text: str, axes: tuple[str, ...]) -> None:
     space = space_from(text)
     values = {fact.value: len(fact.shape) for fact in (space.problem.inputs[0], space.problem.outputs[0])}
     sharding = {value: TensorSharding("mesh", [axes, *[()] * (rank - 1)]) for value, rank in values.items()}
-    own = Pricer(space.problem).price(sharding, 0.0)
+    own = RoughPricer(space.problem).price(sharding, 0.0)
     row = "None" if not axes else "x"
     cost = pyshardy.cost(pyshardy.load(text).annotate({"arg0": row, "result": row}), "h100")
     assert own.seconds == pytest.approx(cost.step_seconds, rel=1e-9)
@@ -89,7 +89,7 @@ def test_sums_that_a_loop_only_adds_up_are_made_once(read: bool, rounds: int) ->
     space = Space(problem_of(module, topology, CollectiveModel.FORMULA, Objective(1e12)))
     rows = next(fact for fact in space.problem.inputs if fact.shape == (8, 4096, 256))
     sharding = TensorSharding("mesh", [[], ["data"], []])
-    own = Pricer(space.problem).price({rows.value: sharding}, 0.0)
+    own = RoughPricer(space.problem).price({rows.value: sharding}, 0.0)
     one = collective_seconds(
         OpTraffic("all_reduce", "mesh", (("data", 8),), 8, 512 * 1024, 512 * 1024, 7 * 128 * 1024), topology,
         CollectiveModel.FORMULA,
@@ -107,14 +107,14 @@ def test_sums_that_a_loop_only_adds_up_are_made_once(read: bool, rounds: int) ->
         ("transformer", "4x64", "h100", "measured", 0.9),
     ],
 )
-def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
+def test_tactics_are_ranked_as_the_exact_estimate_ranks_them(
     program: str, mesh: str, chip: str, model: str, least: float
 ) -> None:
     module = load(program, MESHES[mesh])
     topology = make_topology(find_hardware(chip), tuple(MESHES[mesh].items()))
     space = Space(problem_of(module, topology, CollectiveModel(model), Objective(1e12)))
-    quick, careful = (
-        Pricer(space.problem, space.tied),
+    rough, exact = (
+        RoughPricer(space.problem, space.tied),
         LayeredCandidates(module, "mesh", topology, CollectiveModel(model)),
     )
     pairs = []
@@ -124,8 +124,8 @@ def test_tactics_are_ranked_as_the_careful_estimate_ranks_them(
             sharding = space.sharding(number, dims)
             inputs.update(dict.fromkeys(group.members, sharding))
             outputs.update(dict.fromkeys(group.outputs, sharding))
-        own = quick.price(space.shardings(assignment), space.base_bytes(assignment))
-        pairs.append((own.seconds, careful.price(inputs, outputs).seconds))
+        own = rough.price(space.shardings(assignment), space.base_bytes(assignment))
+        pairs.append((own.seconds, exact.price(inputs, outputs).seconds))
     from scipy.stats import spearmanr  # which takes a second to import
 
     assert len(pairs) > 10

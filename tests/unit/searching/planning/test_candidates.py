@@ -17,8 +17,8 @@ from programs import PROGRAMS
 from pyshardy.core.axes import AxisRef
 from pyshardy.core.notation import parse_sharding
 from pyshardy.core.sharding import DimSharding, TensorSharding
-from pyshardy.costing.brief import Brief, brief_estimate
 from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.step_cost import StepCost, step_cost
 from pyshardy.costing.topology import Topology, make_topology
 from pyshardy.errors import UsageError
 from pyshardy.frontend.annotate import annotate_ports
@@ -45,7 +45,7 @@ def prices_of(module: Module) -> LayeredCandidates:
     return LayeredCandidates(module, mesh_to_search(module.root)[0], topology_of(module))
 
 
-def whole(module: Module, inputs: Shardings, outputs: Shardings | None = None) -> Brief:
+def whole(module: Module, inputs: Shardings, outputs: Shardings | None = None) -> StepCost:
     """What the program costs that is partitioned with these shardings; other inputs have shardings without axes."""
     name, _ = mesh_to_search(module.root)
     ports = [port for port in input_tensors(module.root) if port.shape]
@@ -57,10 +57,10 @@ def whole(module: Module, inputs: Shardings, outputs: Shardings | None = None) -
     ends = outputs or {}
     given += [("res_attrs", port, ends[port.index]) for port in output_tensors(module.root) if port.index in ends]
     found = pyshardy.cost(pyshardy.partition(annotate_ports(module, given), compiler=""), "h100")
-    return Brief(found.step_seconds, found.peak_bytes, found.estimate.communication_seconds)
+    return StepCost(found.step_seconds, found.peak_bytes, found.estimate.communication_seconds)
 
 
-def same(one: Brief, other: Brief, rel: float = 1e-9) -> bool:
+def same(one: StepCost, other: StepCost, rel: float = 1e-9) -> bool:
     """Whether two prices are the same; sums of floating-point numbers may round otherwise."""
     return one.seconds == pytest.approx(other.seconds, rel=rel) and one.bytes == pytest.approx(other.bytes, rel=rel / 5)
 
@@ -84,7 +84,7 @@ def draw(module: Module, seed: str) -> Shardings:
 def test_prices_are_those_of_partitioned_programs(name: str) -> None:
     module = pyshardy.load(PROGRAMS[name].lower())
     prices = prices_of(module)
-    assert prices.is_exact
+    assert prices.is_whole
     found = []
     for seed in range(4):
         inputs = draw(module, f"{name} {seed}")
@@ -270,7 +270,7 @@ def by_name(module: pyshardy.Module, way: dict[str, str]) -> Shardings:
 def test_prices_of_layers_are_those_of_the_whole_program(way: str, layers: int) -> None:
     module = training_step(layers)
     prices = LayeredCandidates(module, "mesh", TOPOLOGY)
-    assert prices.is_exact is (layers == 2)
+    assert prices.is_whole is (layers == 2)
     given = by_name(module, BY_LAYER[way])
     assert same(prices.price(given, {}), whole(module, given), 1e-9)
 
@@ -286,7 +286,7 @@ def test_the_brief_estimate_is_the_estimate() -> None:
     part = pyshardy.partition(module, compiler="")
     program = cost_program(part.module.root, part.meshes, "-")
     found = pyshardy.cost(part, "h100")
-    assert brief_estimate(program, TOPOLOGY) == Brief(
+    assert step_cost(program, TOPOLOGY) == StepCost(
         found.step_seconds, found.peak_bytes, found.estimate.communication_seconds
     )
 
@@ -309,7 +309,7 @@ def test_layers_that_are_computed_again_cost_what_they_do_in_the_whole_program()
     spec = parse_sharding('<@mesh, [{"data"}, {}]>')
     inputs = dict.fromkeys(range(2 * layers + 1), spec)
     prices = prices_of(module)
-    assert not prices.is_exact
+    assert not prices.is_whole
     found, right = prices.price(inputs, {}), whole(module, inputs)
     assert same(found, right)
 
@@ -362,15 +362,15 @@ def load_step(loss: Callable[..., jax.Array], params: Any, *batch: jax.ShapeDtyp
 
 
 @pytest.mark.parametrize(
-    "make, layers, is_exact",
+    "make, layers, all_stay",
     [(equal_weights, 3, True), (equal_weights, 8, False), (two_towers, 8, False), (backward_alone, 4, True)],
 )
 def test_no_work_is_lost_with_the_layers_that_are_left_out(
-    make: Callable[[int], Module], layers: int, is_exact: bool
+    make: Callable[[int], Module], layers: int, all_stay: bool
 ) -> None:
     module = make(layers)
     prices = prices_of(module)
-    assert prices.is_exact is is_exact
+    assert prices.is_whole is all_stay
     spec = parse_sharding('<@mesh, [{"data"}, {}]>')
     inputs = {port.index: spec for port in input_tensors(module.root) if len(port.shape) == 2}
     found, right = prices.price(inputs, {}), whole(module, inputs)

@@ -11,10 +11,10 @@ import pytest
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
+from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.plan import PlanRow, PlanSummary
 from pyshardy.results.plan import load_plan
 from pyshardy.searching.autopartition.objective import Objective
-from pyshardy.searching.autopartition.pricing import Quick
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning import settling
 from pyshardy.searching.planning.compiled import AS_GIVEN
@@ -84,12 +84,12 @@ class Looks:
 
     def __init__(self, *wholes: float, is_like_whole: bool = False) -> None:
         self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
-        found = [ConstrainedAssignment(Answer((), {at: ()}), Quick(0.5, 1.0)) for at in range(len(wholes))]
+        found = [ConstrainedAssignment(Answer((), {at: ()}), StepCost(0.5, 1.0)) for at in range(len(wholes))]
         self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
         self.estimates = SimpleNamespace(
             is_like_whole=is_like_whole,
             best=lambda: (self.plan, ()),
-            careful_row=lambda name, quick: PlanRow(name, quick.seconds, quick.bytes, True, False),
+            exact_row=lambda name, cost: PlanRow(name, cost.seconds, cost.bytes, True, False),
         )
         self.constraining = SimpleNamespace(
             module_of=lambda answer: wholes[next(iter(answer.constraints))], plan_constraints=lambda found: (found,)

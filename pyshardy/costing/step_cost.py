@@ -21,12 +21,12 @@ from pyshardy.costing.program import CostProgram
 from pyshardy.costing.topology import Topology
 
 
-class Brief(NamedTuple):
-    """Time and memory of a program.
+class StepCost(NamedTuple):
+    """Time and memory of one run of a program, such as a training step; of any estimate, rough or exact.
 
     Attributes:
         seconds: The time of one run.
-        bytes: The peak memory, without holes between buffers.
+        bytes: The peak memory of a device, without holes between buffers.
         communication_seconds: The time of all collectives, with waiting for the slowest device.
     """
 
@@ -34,14 +34,18 @@ class Brief(NamedTuple):
     bytes: float
     communication_seconds: float = 0.0
 
+    def scaled(self, time: float, memory: float) -> StepCost:
+        """The same with times and memory multiplied by factors."""
+        return StepCost(self.seconds * time, self.bytes * memory, self.communication_seconds * time)
 
-def brief_estimate(
+
+def step_cost(
     program: CostProgram,
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler | None = None,
     layer_of: LayerOf = lambda op: OUTSIDE,
-) -> Brief:
+) -> StepCost:
     """Time and memory of one run of a program.
 
     Args:
@@ -60,4 +64,4 @@ def brief_estimate(
     waiting = totals.seconds * straggling(count_kernels(block), topology)
     plan = Planner(launches.flat, compiler, scheduler.kernel).main(block, launches.program.inputs)
     fixed = sum(fixed_bytes(launches.program, launches.flat, block))
-    return Brief(totals.seconds + waiting, fixed + plan.peak, totals.communication_seconds + waiting)
+    return StepCost(totals.seconds + waiting, fixed + plan.peak, totals.communication_seconds + waiting)
