@@ -14,7 +14,7 @@ from pyshardy.searching.autopartition.symmetry import Symmetry
 
 _MOST_INPUTS: Final = 4
 _MOST_EARLY: Final = 2
-"""The number of classes that are put on the whole mesh before less common tactics."""
+"""The number of classes that are put on axes alone before less common tactics."""
 _STORED: Final = ", ZeRO-"
 _NOTHING: Final = "no new shardings"
 NamedAssignments = Iterator[tuple[str, Assignment]]
@@ -60,12 +60,14 @@ class _Tactics:
         yield from self._inputs()
         yield from self._on_whole_mesh(split_classes(self.space)[:_MOST_EARLY])
         yield from self._megatron_alone(plain)
+        yield from self._classes(split_classes(self.space)[:_MOST_EARLY])
         yield from self._megatron_and_data(others)
         yield from self._megatron_alone(others)
         for count in range(len(self.names) - 1, 0, -1):
             for axes in combinations(self.names, count):
                 yield from self._data_parallel(axes)
-        yield from self._classes()
+        yield from self._classes(split_classes(self.space)[_MOST_EARLY:])
+        yield from self._on_whole_mesh(split_classes(self.space)[_MOST_EARLY:])
         yield from self._combinations_of_three()
 
     def _data(self, base: Assignment, axes: Sequence[str]) -> Assignment:
@@ -128,8 +130,9 @@ class _Tactics:
                 name = f"sequence over {axis}" + (f", data over {_list(others)}" if others else "")
                 yield from self._stored(name, self._data(base, others), self.names)
 
-    def _classes(self) -> NamedAssignments:
-        for number in split_classes(self.space):
+    def _classes(self, classes: Sequence[int]) -> NamedAssignments:
+        """A class over one axis, such as experts, and the batch over the others or over all."""
+        for number in classes:
             title = class_name(self.space, number)
             for axis, others in self._each():
                 base = put_on_class(self.space, self.space.empty, axis, number)
@@ -138,7 +141,6 @@ class _Tactics:
                     name = f"{title} over {axis}, data over "
                     yield from self._stored(f"{name}{_list(others)}", self._data(base, others), others)
                     yield from self._stored(f"{name}{_list(self.names)}", self._data(base, self.names), self.names)
-        yield from self._on_whole_mesh(split_classes(self.space)[_MOST_EARLY:])
 
     def _on_whole_mesh(self, classes: Sequence[int]) -> NamedAssignments:
         """A class over all axes, such as experts or rows of tables, with the batch or sequences over them too."""

@@ -35,7 +35,7 @@ _PATIENCE = 32
 """The exact estimates of promising candidates end after so many that are not better."""
 _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
-_MOST_EXPERTS = 6
+_MOST_EXPERTS = 8
 """The number of experts' tactics that are constrained too."""
 _BY_USER = "what the registered partitioner found"
 _MOST_TRIES = 8
@@ -137,7 +137,7 @@ class Search(SearchState):
         What a registered partitioner found with constraints is partitioned in any case.
         """
         best = self.estimates.best()
-        until = self.explained_by - 1.5 * self.whole_seconds
+        until = self.explained_by - self.whole_seconds
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
         if best is None or not (has_own or (self._may_constrain and time.monotonic() <= until)):
@@ -181,18 +181,20 @@ class Search(SearchState):
             self.constrained = row, found
 
     def _experts(self) -> list[Assignment]:
-        """The tactics of experts to which constraints are added: the best that fit, and the best that need constraints.
+        """The tactics of experts to which constraints are added: the best ones, and the best that need constraints.
 
         Weights stored along an axis of the batch may cost much without constraints. So such a tactic gets the time of
-        the same tactic that stores nothing, if that is less.
+        the same tactic that stores nothing, if that is less. Constraints may also save memory: one that needs twice of
+        what there is counts as if it took twice as long.
         """
         tactics = self.explorer.tactics
         found = {name: self.estimates.row_of(name, assignment) for name, assignment in tactics.items()}
         rows = {name: row for name, row in found.items() if row is not None}
         seconds = {name: row.seconds for name, row in rows.items()}
+        lacking = {name: max(1.0, row.bytes / self.options.limit) for name, row in rows.items()}
         bases = {name: seconds.get(base, math.inf) for name in seconds if (base := without_storing(name)) != name}
-        ranked = sorted(rows, key=lambda name: self.objective.rank(rows[name]))
-        stored = sorted(bases, key=lambda name: min(bases[name], seconds[name]))
+        ranked = sorted(rows, key=lambda name: seconds[name] * lacking[name])
+        stored = sorted(bases, key=lambda name: min(bases[name], seconds[name]) * lacking[name])
         names = [name for pair in zip_longest(ranked, stored) for name in pair if name is not None]
         return list(dict.fromkeys(tactics[name] for name in names))[:_MOST_EXPERTS]
 

@@ -119,7 +119,7 @@ class SearchState:
         self.problem = options.forbidden.applied(problem)
         self.prices = self.layered({})
         now = time.monotonic()
-        end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
+        end = max(self.explained_by - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self.reserved(self.seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
         between = ConstrainableValues(self._problem, self._facts) if options.constraints else ConstrainableValues(
@@ -142,7 +142,7 @@ class SearchState:
 
     @property
     def may_be_given(self) -> bool:
-        """Whether the program as it was given may be the plan: not where shardings are asked for that it need not have."""
+        """Whether the program as it was given may be the plan: not if it may lack shardings that are asked for."""
         return not self.pins and self.options.forbidden == Forbidden()
 
     @property

@@ -83,7 +83,7 @@ class Looks:
     """A state of a search in which the plans of experts look better than the plan, which takes a second."""
 
     def __init__(self, *wholes: float, is_like_whole: bool = False) -> None:
-        self.plan, self.constrained, self.constraints = PlanRow("", 1.0, 1.0, True, True), None, ()
+        self.plan, self.constrained = PlanRow("", 1.0, 1.0, True, True), None
         found = [ConstrainedAssignment(Answer((), {at: ()}), StepCost(0.5, 1.0)) for at in range(len(wholes))]
         self.experts = [ExpertPlan(str(at), one) for at, one in enumerate(found)]
         self.estimates = SimpleNamespace(
@@ -91,9 +91,7 @@ class Looks:
             best=lambda: (self.plan, ()),
             exact_row=lambda name, cost: PlanRow(name, cost.seconds, cost.bytes, True, False),
         )
-        self.constraining = SimpleNamespace(
-            module_of=lambda answer: wholes[next(iter(answer.constraints))], plan_constraints=lambda found: (found,)
-        )
+        self.constraining = SimpleNamespace(module_of=lambda answer: wholes[next(iter(answer.constraints))])
         self.objective = Objective(limit=1e12)
         self.options = SimpleNamespace(row=lambda name, seconds: PlanRow(name, seconds, 1.0, True, True))
 
@@ -103,7 +101,7 @@ def test_plans_of_experts_that_look_better_are_partitioned() -> None:
     _partition_experts(state)
     assert [one.row.seconds for one in state.experts if one.row is not None] == [1.1, 0.999, 0.8]
     assert state.constrained is not None and state.constrained[0].seconds == 0.8  # 0.999 gains too little
-    assert state.constraints == (state.experts[2].found,)
+    assert state.constrained[1] == state.experts[2].found
 
 
 def test_exact_estimates_are_not_made_again() -> None:
