@@ -35,6 +35,8 @@ _PATIENCE = 32
 """The exact estimates of promising candidates end after so many that are not better."""
 _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
+_LEAST_FOR_CONSTRAINTS = 0.15
+"""The share of the time that constraints get if they can be priced at all."""
 _MOST_EXPERTS = 8
 """The number of experts' tactics that are constrained too."""
 _BY_USER = "what the registered partitioner found"
@@ -137,10 +139,12 @@ class Search(SearchState):
         What a registered partitioner found with constraints is partitioned in any case.
         """
         best = self.estimates.best()
-        until = self.explained_by - self.whole_seconds
+        until, now = self.explained_by - self.whole_seconds, time.monotonic()
+        if self.reserved(self.whole_seconds):  # those of experts are tried also if the search so far took longer
+            until = max(until, now + _LEAST_FOR_CONSTRAINTS * self.options.budget_s)
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
-        if best is None or not (has_own or (self._may_constrain and time.monotonic() <= until)):
+        if best is None or not (has_own or (self._may_constrain and now <= until)):
             return
         constraining = Constraining(
             self.module, self.mesh_name, self.values, self.space, self.task.between, self.plain, self.layered,

@@ -119,7 +119,7 @@ class SearchState:
         self.problem = options.forbidden.applied(problem)
         self.prices = self.layered({})
         now = time.monotonic()
-        end = max(self.explained_by - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
+        end = max(self.started + options.budget_s - self.seconds_of_whole(now), now + 0.2 * options.budget_s)
         end -= self.reserved(self.seconds_of_whole(now))
         limits = Limits(now + _SHARE * (end - now), options.candidates, options.seed)
         between = ConstrainableValues(self._problem, self._facts) if options.constraints else ConstrainableValues(
