@@ -167,10 +167,16 @@ class Why:
 
     # The origin of an axis
 
-    def came(self, chain: Chain) -> AxisCame:
-        """A chain in words."""
+    def came(self, chain: Chain, with_steps: bool = True) -> AxisCame:
+        """A chain in words.
+
+        Args:
+            chain: The chain.
+            with_steps: Whether to tell its steps; else only its origin.
+        """
         origin = origin_of(chain, self.subject, self.names)
-        steps = tuple(self._step(link, index == 0) for index, link in enumerate(chain.links))
+        told = chain.links if with_steps else ()
+        steps = tuple(self._step(link, index == 0) for index, link in enumerate(told))
         return AxisCame(
             str(chain.axis), origin.kind.value, origin.text(self.names), origin.name, chain.origin_dim, steps
         )
