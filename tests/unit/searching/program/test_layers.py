@@ -64,6 +64,24 @@ def test_layers_of_two_kinds_are_two_families() -> None:
     assert sorted(family.size for family in find_families(pyshardy.load(text).root)) == [6, 8]
 
 
+def test_layers_that_come_in_another_order_later_are_families_of_their_own() -> None:
+    """As flax's optimizer, which updates `block_10` before `block_2`."""
+    order = [*range(10, 20), *range(2, 10)]
+    shape, before = "tensor<8x8xf32>", two_ways(20).rpartition("return")[0]
+    lines = [f"%u{at} = stablehlo.subtract %w{at}, %g{at} : {shape}" for at in order]
+    results = [f"%u{at}" for at in sorted(order)]
+    types = ", ".join([shape] * len(results))
+    text = f"{before.replace(', '.join([shape] * 21), types)}{chr(10).join(lines)}"
+    module = pyshardy.load(f"{text}\nreturn {', '.join(results)} : {types}\n}}")
+    found = find_families(module.root)
+    assert [(one.first, one.last) for one in found] == [(2, 9), (10, 19)]
+    assert all(one.ends == (family.first, family.last) for family in found for one in family.stretches)
+    ops, weights = top_ops(module.root), main_function(module.root).region.blocks[0].args[1:]
+    for family in found:
+        first = [ops[one.stretch.start].operands for one in family.stretches if one.stretch.period == 1]
+        assert [operands[0] for operands in first] == [weights[family.first]]
+
+
 def shortened(whole: pyshardy.Module, middle: bool = False) -> Short:
     """The program with two layers of each family, or three."""
     families = find_families(whole.root)
