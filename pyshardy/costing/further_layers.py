@@ -66,7 +66,7 @@ def with_further_layers(launches: Launches, layer_of: LayerOf) -> Launches:
 
 
 def _layers(kernels: Sequence[Kernel], layer_of: LayerOf) -> list[Layer]:
-    """The position of every kernel; if it is unknown, that of the last kernel it reads from, else of those that read it.
+    """The position of every kernel; if unknown, that of the last kernel it reads from, else of those that read it.
 
     What it reads of earlier kernels may be made once for all layers, such as the numbers that an argmax compares.
     """

@@ -39,7 +39,7 @@ _KERNELS = frozenset(
 """Ops that compilers run on whole tensors although they may treat each row alone."""
 _MANUAL = "sdy.manual_computation"
 _ROWS_AND_HEADS = 4
-"""From this rank on, all dimensions of an unknown kernel but the last one are tried, as for attention; else the first."""
+"""From this rank on, all dimensions of an unknown kernel but the last are tried, as for attention; else the first."""
 CodeChange = Callable[[Op, AttrTable], None]
 
 

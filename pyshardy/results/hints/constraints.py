@@ -153,10 +153,11 @@ def _of_inputs(module: Module) -> Iterator[Op]:
     """The constraints of inputs to the axes that they are annotated with."""
     main, readers = main_function(module.root), Readers(module.root)
     for arg in main.region.blocks[0].args:
-        given = arg_attrs(main, arg.index).get(SHARDING)
-        for op, _ in readers.of(arg) if given is not None else ():
-            if op.name == CONSTRAINT and op.attrs["sharding"].dim_axes == given.dim_axes:
-                yield op
+        given: TensorSharding | None = arg_attrs(main, arg.index).get(SHARDING)
+        if given is not None:
+            for op in [op for op, _ in readers.of(arg) if op.name == CONSTRAINT]:
+                if op.attrs["sharding"].dim_axes == given.dim_axes:
+                    yield op
 
 
 def _lacks_calls(code: Code, other: Code) -> bool:

@@ -264,7 +264,7 @@ def _parts(pieces: Sequence[tuple[Stretch, PlacedStretch]]) -> Iterator[Family]:
     Args:
         pieces: The pieces, each with the stretch that it is of.
     """
-    wanted = set(one for one, _ in pieces)
+    wanted = {one for one, _ in pieces}
     cuts = sorted({end for _, piece in pieces for end in (piece.ends[0], piece.ends[1] + 1)})
     for first, next_one in pairwise(cuts):
         last = next_one - 1

@@ -78,6 +78,7 @@ class _Shortener:
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
         self.later: dict[Op, dict[Op, Op]] = {}
+        """By the last op of a layer those that its ops stand for from there on."""
         self.gone: set[Op] = set()
         self.has_layers = bool(families)
         self._choose(families, middle)
@@ -101,7 +102,9 @@ class _Shortener:
                     left_out.append(start)
                 elif kind == MIDDLE and placed.sign < 0 and left_out:
                     self.later[ops[start + stretch.period - 1]] = {
-                        ops[other + offset]: ops[start + offset] for other in left_out for offset in range(stretch.period)
+                        ops[other + offset]: ops[start + offset]
+                        for other in left_out
+                        for offset in range(stretch.period)
                     }
                     left_out = []
                 for offset in range(stretch.period):
@@ -165,8 +168,8 @@ class _Shortener:
             copy = block.append(op.clone(mapping))
             if self.has_layers:
                 copy.location = with_part(copy.location, part)
-            for other, own in self.later.get(op, {}).items():
-                mapping.update((result, mapping[new]) for result, new in zip(other.results, own.results))
+            for left_out, own in self.later.get(op, {}).items():
+                mapping.update((old, mapping[new]) for old, new in zip(left_out.results, own.results))
         end = return_op(self.main)
         outputs = [
             index

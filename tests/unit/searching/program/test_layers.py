@@ -193,3 +193,25 @@ def test_converted_weights_of_layers_that_are_left_out_are_left_out() -> None:
     parts = [part_of(op) for op in converts]
     assert [part.kind for part in parts if part is not None] == [FIRST, MIDDLE, LAST]
     assert len({part.offset for part in parts if part is not None}) == 1
+
+
+def test_behind_a_backward_pass_the_middle_stands_for_what_is_left_out() -> None:
+    """The update of a layer may begin with the gradient that the layer before it needs, as that of a bias."""
+    shape, count = "tensor<8x8xf32>", 9
+    before = two_ways(count).rpartition("return")[0].replace(", ".join([shape] * (count + 1)), ", ".join([shape] * 8))
+    lines = []
+    for at in range(1, count):
+        lines += [
+            f"%u{at} = stablehlo.add %g{at - 1}, %w{at} : {shape}",
+            f"%v{at} = stablehlo.divide %u{at}, %w{at} : {shape}",
+        ]
+    results = f"return {', '.join(f'%v{at}' for at in range(1, count))} : {', '.join([shape] * 8)}"
+    short = shortened(pyshardy.load(f"{before}{chr(10).join(lines)}\n{results}\n}}"), middle=True)
+    ops = main_function(short.root).region.blocks[0]
+    gradients = {
+        part.kind: op for op in ops
+        if op.name == "stablehlo.multiply" and op.operands[0] is op.operands[1] and (part := part_of(op)) is not None
+    }  # fmt: skip
+    readers = {kind: [user.name for user in op.result.users()] for kind, op in gradients.items()}
+    assert readers[MIDDLE] == ["stablehlo.add"]
+    assert {FIRST, MIDDLE, LAST} <= set(readers)
