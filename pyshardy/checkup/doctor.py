@@ -17,6 +17,7 @@ from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
+from pyshardy.checkup.ignored import ignored_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.rules import rule_cures
@@ -251,6 +252,7 @@ class _Checkup:
         wider = list(wider_cures(own.propagated))
         dropping = {cure.place[:2] for cure in wider if cure.place is not None}
         turns = zip_longest(
+            ignored_cures(own.before, self.mesh),
             rule_cures(own.before, self.mesh_name, self.mesh, dropping),
             linked_cures(own.before, self.mesh_name, self.mesh),
             donation_cures(own.before),
