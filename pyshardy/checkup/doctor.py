@@ -17,6 +17,7 @@ from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
+from pyshardy.checkup.ignored import ignored_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.rules import rule_cures
@@ -48,8 +49,9 @@ _UNSURE = 0.03
 """The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
 _FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
 """What mends memory that is held for nothing."""
-_NEAR = 0.8
-"""Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
+_NEAR, _NEARBY = 0.8, 0.05
+"""Of cures that save this share of what the best saves, and at most so much of a step less, the first in `_ORDER` is
+chosen."""
 _ORDER = (
     FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
     FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -250,6 +252,7 @@ class _Checkup:
         wider = list(wider_cures(own.propagated))
         dropping = {cure.place[:2] for cure in wider if cure.place is not None}
         turns = zip_longest(
+            ignored_cures(own.before, self.mesh),
             rule_cures(own.before, self.mesh_name, self.mesh, dropping),
             linked_cures(own.before, self.mesh_name, self.mesh),
             donation_cures(own.before),
@@ -310,7 +313,7 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     faults = [one for one in paying if not one.cure.is_design]
     best = (faults or paying)[0]
     beside = faults if faults and best.cure.is_exact else paying
-    near = [one for one in beside if one.worth >= _NEAR * best.worth]
+    near = [one for one in beside if one.worth >= max(_NEAR * best.worth, best.worth - _NEARBY)]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import (
@@ -224,15 +225,12 @@ def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> boo
     weight, or splits the batch along one more axis.
     """
     old, axes = _axes(was.sharding), _axes(new)
-    if not axes <= old | _weight_axes(module):
+    step = _step_of(module)
+    if not axes <= old | step.weight_axes:
         return True
-    inputs = input_tensors(module.root)
-    ties = ties_in(module, inputs, output_tensors(module.root))
-    is_trained = any(one.index == was.index for place, one in enumerate(inputs) if place in ties)
-    batch = {axis for place, one in enumerate(inputs) if place not in ties for axis in _axes(one.sharding)}
-    if not is_differentiated(module.root):
+    if not step.is_training:
         return False
-    return not (old - axes).isdisjoint(batch) if is_trained else not axes <= old
+    return not (old - axes).isdisjoint(step.batch_axes) if was.index in step.trained else not axes <= old
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
@@ -245,15 +243,34 @@ def _axes(sharding: TensorSharding | None) -> set[str]:
     return set() if sharding is None else {axis for axes in dims_of(sharding) for axis in axes}
 
 
-def _weight_axes(module: Module) -> set[str]:
-    """The axes that split something that a step returns anew; all axes where nothing is trained.
+class _Step(NamedTuple):
+    """What is known of the inputs of a step.
 
-    In training, an axis that splits no weight is one of the batch alone, by design.
+    Attributes:
+        is_training: Whether it computes gradients.
+        trained: The numbers of the inputs that it returns anew.
+        weight_axes: The axes that split these; all axes where nothing is trained. In training, an axis that splits no
+            weight is one of the batch alone, by design.
+        batch_axes: The axes that split the other inputs.
     """
-    inputs = input_tensors(module.root)
-    trained = [inputs[place] for place in ties_in(module, inputs, output_tensors(module.root))]
-    kept = trained if is_differentiated(module.root) else inputs
-    return {axis for one in kept for axis in _axes(one.sharding)}
+
+    is_training: bool
+    trained: frozenset[int]
+    weight_axes: frozenset[str]
+    batch_axes: frozenset[str]
+
+
+@lru_cache(maxsize=1)
+def _step_of(module: Module) -> _Step:
+    inputs, is_training = input_tensors(module.root), is_differentiated(module.root)
+    ties = ties_in(module, inputs, output_tensors(module.root))
+    trained = [one for place, one in enumerate(inputs) if place in ties]
+    rest = [one for place, one in enumerate(inputs) if place not in ties]
+    weights, batch = (
+        frozenset(axis for one in group for axis in _axes(one.sharding))
+        for group in (trained if is_training else inputs, rest)
+    )
+    return _Step(is_training, frozenset(one.index for one in trained), weights, batch)
 
 
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:

@@ -28,12 +28,13 @@ from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.source.places import format_place
 from pyshardy.source.syntax import name_of, syntax_tree
 
-_CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
+CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
+"""The functions of flax that constrain a value by names of its dimensions."""
 _MOST_RULES = 12
 """The changes of rules that are tried."""
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
     """One rule of a table in a source: a name of dimensions, and its mesh axes with their place."""
 
     name: str
@@ -55,7 +56,7 @@ def rule_cures(
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
     files = [(file, tree) for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
     for file, tree in files:
-        for rules in _tables(tree, sizes):
+        for rules in rule_tables(tree, sizes):
             uses = _Uses(module, files, rules)
             for place, axes in _changes(uses, sizes, dropping)[:_MOST_RULES]:
                 cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
@@ -63,8 +64,13 @@ def rule_cures(
                     yield cure
 
 
-def _tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[_Rule]]:
-    """The tables of rules in a file: pairs of a name and of mesh axes, of which one at least is of this mesh."""
+def rule_tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[Rule]]:
+    """The tables of rules in a file: pairs of a name and of mesh axes, of which one at least is of this mesh.
+
+    Args:
+        tree: The source.
+        sizes: The axes of the mesh.
+    """
     for node in ast.walk(tree):
         pairs = node.elts if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1 else []
         rules = [rule for one in pairs if (rule := _rule(one)) is not None]
@@ -72,7 +78,7 @@ def _tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[_Rule]]
             yield rules
 
 
-def _rule(node: ast.expr) -> _Rule | None:
+def _rule(node: ast.expr) -> Rule | None:
     if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
         return None
     try:
@@ -81,7 +87,7 @@ def _rule(node: ast.expr) -> _Rule | None:
         return None
     given = () if axes is None else (axes,) if isinstance(axes, str) else axes
     is_rule = isinstance(name, str) and isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
-    return _Rule(name, tuple(given), node.elts[1]) if is_rule else None
+    return Rule(name, tuple(given), node.elts[1]) if is_rule else None
 
 
 def _changes(
@@ -107,11 +113,15 @@ def _changes(
     return [*more, *sorted(others, key=lambda change: len(uses.rules[change[0]].axes))]
 
 
-def _mapped(names: Dims, rules: Sequence[_Rule]) -> Dims:
+def mapped(names: Dims, rules: Sequence[Rule]) -> Dims:
     """The mesh axes of dimensions by their names: the first rule that gives axes which are still free counts.
 
+    Args:
+        names: The name of each dimension, or none.
+        rules: The rules.
+
     >>> node = ast.Constant(None)
-    >>> _mapped((("mlp",), ("embed",)), [_Rule("embed", ("x",), node), _Rule("mlp", ("x",), node)])
+    >>> mapped((("mlp",), ("embed",)), [Rule("embed", ("x",), node), Rule("mlp", ("x",), node)])
     ((), ('x',))
     """
     found: dict[int, tuple[str, ...]] = {}
@@ -135,7 +145,7 @@ class _Uses:
         lines: The lines of each constraint, by its number.
     """
 
-    def __init__(self, module: Module, files: Sequence[tuple[str, ast.Module]], rules: Sequence[_Rule]) -> None:
+    def __init__(self, module: Module, files: Sequence[tuple[str, ast.Module]], rules: Sequence[Rule]) -> None:
         self.rules = rules
         known = {rule.name for rule in rules}
         written = [one for _, tree in files for one in written_specs(tree) if _is_named(one.axes, known)]
@@ -150,7 +160,7 @@ class _Uses:
             given = next((lines[place] for place in path if place in lines), None)
             shape = op.operands[0].type.shape
             dims = dims_of(op.attrs["sharding"])
-            if given is not None and shape is not None and _mapped(given, rules) == dims:
+            if given is not None and shape is not None and mapped(given, rules) == dims:
                 self.constraints.append((number, given, shape))
                 self.lines[number] = path
 
@@ -165,20 +175,20 @@ class _Uses:
         }
 
     def changed(
-        self, rules: Sequence[_Rule], sizes: Mapping[str, int]
+        self, rules: Sequence[Rule], sizes: Mapping[str, int]
     ) -> tuple[list[tuple[InterfaceTensor, Dims]], dict[int, Dims]]:
         """The axes of the inputs and of the constraints by other rules, where they differ and divide."""
         inputs = []
         for one, several in self.inputs:
             old = dims_of(one.sharding) if one.sharding is not None else ()
-            news = {(*old[: len(old) - len(names)], *_mapped(names, rules)) for names in several}
+            news = {(*old[: len(old) - len(names)], *mapped(names, rules)) for names in several}
             new = news.pop() if len(news) == 1 else old
             if new != old and are_equal_shards(one.shape, new, sizes):
                 inputs.append((one, new))
         constraints = {
             number: new
             for number, names, shape in self.constraints
-            if (new := _mapped(names, rules)) != _mapped(names, self.rules) and are_equal_shards(shape, new, sizes)
+            if (new := mapped(names, rules)) != mapped(names, self.rules) and are_equal_shards(shape, new, sizes)
         }
         return inputs, constraints
 
@@ -187,7 +197,7 @@ def _is_named(axes: Dims, known: set[str]) -> bool:
     return bool(axes) and any(axes) and all(one in known for names in axes for one in names)
 
 
-def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[_Rule]) -> set[Dims]:
+def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[Rule]) -> set[Dims]:
     """The names that the dimensions of an input may have: those that are written for it and give its sharding."""
     if one.sharding is None:
         return set()
@@ -196,7 +206,7 @@ def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[
         (spec.fits(one.name), spec.axes)
         for spec in written
         if len(spec.axes) <= rank
-        and without_end(dims[rank - len(spec.axes) :]) == without_end(_mapped(spec.axes, rules))
+        and without_end(dims[rank - len(spec.axes) :]) == without_end(mapped(spec.axes, rules))
     ]
     best = max((score for score, _ in fitting), default=0)
     return {axes for score, axes in fitting if score == best and score}
@@ -208,7 +218,7 @@ def _helpers(tree: ast.Module) -> Iterator[tuple[str, int]]:
         rest = node.args.vararg if isinstance(node, ast.FunctionDef) else None
         if not isinstance(node, ast.FunctionDef) or rest is None:
             continue
-        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and name_of(one.func) in _CONSTRAINERS]
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and name_of(one.func) in CONSTRAINERS]
         if any(isinstance(one, ast.Name) and one.id == rest.arg for call in calls for one in call.args[1:2]):
             yield node.name, len(node.args.posonlyargs) + len(node.args.args)
 
@@ -219,7 +229,7 @@ def _constrained(
     """The lines of constraints by names of dimensions, each with these names."""
     for node in ast.walk(tree):
         name = name_of(node.func) if isinstance(node, ast.Call) else ""
-        if not isinstance(node, ast.Call) or not (name in helpers or (name in _CONSTRAINERS and len(node.args) > 1)):
+        if not isinstance(node, ast.Call) or not (name in helpers or (name in CONSTRAINERS and len(node.args) > 1)):
             continue
         try:
             if name in helpers:

@@ -109,10 +109,9 @@ def _story(propagated: Propagation, one: NamedValue) -> ValueStory | None:
     """The explanation of a value; None if its line has no value of its shape in the propagated program."""
     span = one.value.span
     try:
-        stories = propagated.explain(f"{span.file}:{span.line}").values
+        alike = propagated.why.lacking(f"{span.file}:{span.line}", one.value.shape)
     except UsageError:
         return None
-    alike = [story for story in stories if story.shape == one.value.shape]
     return max(alike, key=lambda story: len(_lost(story)), default=None)
 
 

@@ -66,24 +66,27 @@ def with_further_layers(launches: Launches, layer_of: LayerOf) -> Launches:
 
 
 def _layers(kernels: Sequence[Kernel], layer_of: LayerOf) -> list[Layer]:
-    """The position of every kernel; if unknown, that of a kernel that it reads from, else of one that reads it."""
+    """The position of every kernel; if unknown, that of the last kernel that it reads from, else of one that reads it.
+
+    What it reads of earlier kernels may be made once for all layers, such as the numbers that an argmax compares.
+    """
     own = [layer_of(kernel.root) for kernel in kernels]
     reader: dict[int, Layer] = {}
     for kernel, layer in zip(reversed(kernels), reversed(own)):
         if layer is not None:
             reader.update((value, layer) for value in kernel.reads)
-    maker: dict[int, Layer] = {}
+    maker: dict[int, tuple[int, Layer]] = {}
     found = []
     nearby = 0
-    for kernel, layer in zip(kernels, own):
+    for at, (kernel, layer) in enumerate(zip(kernels, own)):
         nearby = nearby + 1 if layer is None else 0
         if layer is None:
-            layer = next((maker[value] for value in reversed(kernel.reads) if value in maker), None)
+            _, layer = max((maker[value] for value in kernel.reads if value in maker), default=(-1, None))
             if layer is None:
                 layer = next((reader[value] for value in kernel.writes if value in reader), OUTSIDE)
             layer = layer._replace(op=-nearby * _MOST_OPS - layer.op)
         found.append(layer)
-        maker.update((value, layer) for value in kernel.writes)
+        maker.update((value, (at, layer)) for value in kernel.writes)
     return [*_told_apart(found)]
 
 

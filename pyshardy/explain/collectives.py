@@ -145,7 +145,8 @@ def story_of(why: Why, alike: Sequence[tuple[CollectiveFacts, Cause]]) -> Explai
     times = sum(one.times for one, _ in alike)
     operands = [why.names.value(one.operand) for one in distinct if one.operand is not None]
     operand = common(operands) if len(operands) == len(distinct) else None
-    sides = [tuple(_sides(why, places)) for places in dict.fromkeys(one.places for _, one in alike)]
+    alike_places = dict.fromkeys(one.places for _, one in alike)
+    sides = [tuple(_sides(why, places, not number)) for number, places in enumerate(alike_places)]
     origins = [dict.fromkeys(f"{one.axis} was given {one.origin}" for one in found) for found in sides]
     origin = _common_origin(["; ".join(found) for found in origins])
     axes = "" if row.axes is None else f" along {', '.join(row.axes)}"
@@ -178,7 +179,8 @@ def _common_origin(origins: Sequence[str]) -> str:
     return common(one for one in origins if general_text(one) == general_text(origins[0]))
 
 
-def _sides(why: Why, places: Iterable[tuple[int, int, Axes]]) -> Iterator[AxisCame]:
+def _sides(why: Why, places: Iterable[tuple[int, int, Axes]], with_steps: bool) -> Iterator[AxisCame]:
     for value, dim, axes in places:
         for axis in axes:
-            yield from (why.came(chain) for chain in why.history.chains(why.subject.holder(value), dim, axis))
+            chains = why.history.chains(why.subject.holder(value), dim, axis)
+            yield from (why.came(chain, with_steps) for chain in chains)

@@ -89,6 +89,7 @@ class History:
         self.subject = subject
         self._dims: dict[tuple[int, int, int], int] = {}
         self.lost: dict[tuple[int, int], Reason | None] = {}
+        self.own_losses: dict[tuple[int, int], Reason | None] = {}
 
     @cached_property
     def _starts(self) -> list[int]:

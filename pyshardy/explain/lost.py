@@ -38,7 +38,7 @@ def lost_before(history: History, value: int, dim: int) -> Reason | None:
     """The nearest value before, along a dimension, that did not get an axis; None if there never was one.
 
     It goes from the result of an op to the operands that share the dimension. Answers are kept, so asking for all
-    values visits every value once.
+    values looks at every value once.
 
     Args:
         history: The history of the program.
@@ -55,13 +55,21 @@ def lost_before(history: History, value: int, dim: int) -> Reason | None:
             if place in seen:
                 continue
             seen.add(place)
-            found = history.lost[place] if place in history.lost else _loss(history, *place)
+            found = history.lost[place] if place in history.lost else _own_loss(history, place)
             if found is not None:
                 break
             if place not in history.lost:
                 pending.append(place)
     history.lost[start] = found
+    if found is None:  # nor is there one before any that was visited
+        history.lost.update(dict.fromkeys(seen))
     return found
+
+
+def _own_loss(history: History, place: tuple[int, int]) -> Reason | None:
+    if place not in history.own_losses:
+        history.own_losses[place] = _loss(history, *place)
+    return history.own_losses[place]
 
 
 def _before(history: History, value: int, dim: int) -> Iterator[tuple[int, int]]:

@@ -79,6 +79,19 @@ class Why:
         stories = tuple(map(self.story, values))
         return Explanation(wanted, stories, details, self._openings(values, stories))
 
+    def lacking(self, wanted: str, shape: tuple[int, ...]) -> list[ValueStory]:
+        """Why dimensions of the values of a shape that a text names lack axes; without where the others came from.
+
+        Args:
+            wanted: A text as for `explain`.
+            shape: The shape.
+
+        Raises:
+            UsageError: Nothing has that name.
+        """
+        values = find_values(self.subject, wanted)
+        return [self.story(one, False) for one in values if self._is_at(one, Place(wanted, shape))]
+
     def _is_at(self, value: int, place: Place) -> bool:
         if place.shape is not None and self.subject.program.shapes[value] != place.shape:
             return False
@@ -97,8 +110,13 @@ class Why:
                     keeps.append(number)
         return tuple(opening(*one, self.names) for one in found.values())
 
-    def story(self, value: int) -> ValueStory:
-        """The explanation of a value, by its number."""
+    def story(self, value: int, with_chains: bool = True) -> ValueStory:
+        """The explanation of a value.
+
+        Args:
+            value: Its number.
+            with_chains: Whether to tell where its axes came from; else only why it lacks others.
+        """
         subject = self.subject
         shape = subject.program.shapes[value] if value < len(subject.program.shapes) else None
         holder, final = subject.holder(value), subject.final_sharding(value)
@@ -107,19 +125,20 @@ class Why:
         has_dims = holder != NO_VALUE and all(
             one is None or one.rank == rank for one in (final, subject.sharding(value))
         )
-        dims = [self._dim(holder, dim, final) for dim in range(rank if has_dims else 0)]
+        dims = [self._dim(holder, dim, final, with_chains) for dim in range(rank if has_dims else 0)]
         returned = tuple(subject.names[result] for result in subject.returned.get(value, ()))
         return ValueStory(
             self.names.value(value), tuple(shape or ()), dims_text(final, rank), mesh, tuple(dims), returned
         )
 
-    def _dim(self, value: int, dim: int, final: TensorSharding | None) -> DimensionStory:
+    def _dim(self, value: int, dim: int, final: TensorSharding | None, with_chains: bool) -> DimensionStory:
         subject = self.subject
         shape = subject.program.shapes[value] or ()
         found = subject.sharding(value)
         axes = () if found is None else found.dims[dim].axes
         kept = () if final is None else final.dims[dim].axes
-        came = [self.came(chain) for axis in axes for chain in self.history.chains(value, dim, axis)]
+        told = axes if with_chains else ()
+        came = [self.came(chain) for axis in told for chain in self.history.chains(value, dim, axis)]
         reasons = (
             []
             if axes
@@ -148,10 +167,16 @@ class Why:
 
     # The origin of an axis
 
-    def came(self, chain: Chain) -> AxisCame:
-        """A chain in words."""
+    def came(self, chain: Chain, with_steps: bool = True) -> AxisCame:
+        """A chain in words.
+
+        Args:
+            chain: The chain.
+            with_steps: Whether to tell its steps; else only its origin.
+        """
         origin = origin_of(chain, self.subject, self.names)
-        steps = tuple(self._step(link, index == 0) for index, link in enumerate(chain.links))
+        told = chain.links if with_steps else ()
+        steps = tuple(self._step(link, index == 0) for index, link in enumerate(told))
         return AxisCame(
             str(chain.axis), origin.kind.value, origin.text(self.names), origin.name, chain.origin_dim, steps
         )

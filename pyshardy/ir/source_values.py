@@ -24,6 +24,7 @@ from pyshardy.source.places import is_library
 
 _FORWARD, _AGAIN, _BACKWARD = range(3)
 _ENDS: Final = frozenset(("stablehlo.return", "func.return"))
+_BARRIER: Final = "stablehlo.optimization_barrier"
 _ADD, _SUBTRACT = "stablehlo.add", "stablehlo.subtract"
 _MOST_SUMS: Final = 4
 """The most nested sums whose operands are searched."""
@@ -208,9 +209,12 @@ class _Finder:
         """The sums of what goes back to values, one of each.
 
         JAX names, for each op of the backward pass and for such a sum, the op of the forward pass that it comes from.
-        So a sum comes from a user of the value, and is used by ops that do not.
+        So a sum comes from a user of the value, and is used by ops that do not. Where `jax.checkpoint` calls what uses
+        the value, the user is that call, and the sum comes from an op inside of it.
         """
         users = {path for value in values for path in self._users(value)}
+        again = {path for value in values for path in self._checkpoints(value) if path in users}
+        users |= {path for path in self.backward if any(path[-len(call) :] == call for call in again)}
         inside = {path for path in self.backward if any(span.contains(one) for one in path)}
         type = values[0].type
         found = []
@@ -240,6 +244,10 @@ class _Finder:
                 if user.result.type == value.type
             ]
         return found
+
+    def _checkpoints(self, value: Value) -> set[tuple[SourceSpan, ...]]:
+        """The calls of `jax.checkpoint` that a value is an argument of, as their recomputation reads it."""
+        return {self._place(user).path for user in value.users() if user.name == _BARRIER} - {()}
 
     def _goes_on(
         self, op: Op, users: Collection[tuple[SourceSpan, ...]], inside: Collection[tuple[SourceSpan, ...]]

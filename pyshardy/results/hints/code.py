@@ -39,7 +39,7 @@ _KERNELS = frozenset(
 """Ops that compilers run on whole tensors although they may treat each row alone."""
 _MANUAL = "sdy.manual_computation"
 _ROWS_AND_HEADS = 4
-"""From this rank on, the first two dimensions of an unknown kernel are tried, as for attention; else the first."""
+"""From this rank on, all dimensions of an unknown kernel but the last are tried, as for attention; else the first."""
 CodeChange = Callable[[Op, AttrTable], None]
 
 
@@ -143,7 +143,8 @@ def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> li
     """The shardings of the tensors of an op by the axes of its rows; None if there are none.
 
     Rows are the dimensions whose factors the first operand and the results share. Without a rule, they are the first
-    dimension, or the first two, of the tensors that have these and as many dimensions as the result.
+    dimension, or all but the last one of four, of the tensors that have as many dimensions as the result; and the first
+    one of other operands, such as lengths, that have its size and come with its axes.
     """
     tensors = [value.type.shape for value in (*op.operands, *op.results)]
     known = [*subject.program.operands[number], *subject.program.results[number]]
@@ -160,11 +161,13 @@ def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> li
         rows = [[dim[0] if len(dim) == 1 and dim[0] in of_rows else None for dim in one] for one in rule.tensors]
     else:
         result = shapes[len(op.operands)]
-        first = range((2 if len(result) >= _ROWS_AND_HEADS else 1) if len(result) > 1 else 0)
+        first = range((len(result) - 1 if len(result) >= _ROWS_AND_HEADS else 1) if len(result) > 1 else 0)
+        of_batch = subject.sharding(known[0])
         rows = [
-            [dim if dim in first and len(shape) == len(result) and shape[dim] == result[dim] else None
-             for dim in range(len(shape))]
-            for shape in shapes
+            [dim if dim in first and size == result[dim] and (
+                len(shape) == len(result) or (not dim and _come_alike(subject.sharding(value), of_batch))
+            ) else None for dim, size in enumerate(shape)]
+            for value, shape in zip(known, shapes)
         ]  # fmt: skip
     axes: dict[int, Axes] = {}
     for value, one, shape in zip(known, rows, shapes):
@@ -179,6 +182,12 @@ def _by_rows(op: Op, subject: Subject, number: int, name: str, mesh: Mesh) -> li
         TensorSharding(name, [DimSharding(() if row is None else axes.get(row, ()), False) for row in one])
         for one in rows
     ]
+
+
+def _come_alike(one: TensorSharding | None, other: TensorSharding | None) -> bool:
+    """Whether two tensors are split along their first dimension, by the same axes."""
+    given = [sharding.dims[0].axes if sharding is not None and sharding.rank else () for sharding in (one, other)]
+    return bool(given[0]) and given[0] == given[1]
 
 
 def divides(axes: Axes, size: int, mesh: Mesh) -> bool:

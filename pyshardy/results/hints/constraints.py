@@ -15,9 +15,11 @@ from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.reason import ReasonKind
 from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.functions import SHARDING, arg_attrs, main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.results.hints.code import Code, CodeEdit, divides
 from pyshardy.results.propagation import Propagation
@@ -111,10 +113,10 @@ def _dropped(propagated: Propagation, constraint: Op, name: str) -> list[tuple[i
     for op in filter(None, (value.defining_op, constraint)):
         path = Code.of(op, name).path
         try:
-            stories = propagated.explain(f"{path[0][0]}:{path[0][1]}").values if path else ()
+            stories = propagated.why.lacking(f"{path[0][0]}:{path[0][1]}", value.type.shape or ()) if path else []
         except UsageError:  # no op of the propagated program is from this line
             continue
-        for dim in [dim for story in stories if story.shape == value.type.shape for dim in story.dims]:
+        for dim in [dim for story in stories for dim in story.dims]:
             closed = [one.axis for one in dim.reasons if one.kind == ReasonKind.CLOSED.value and one.axis]
             found |= dict.fromkeys((dim.dim, axis.strip('"')) for axis in closed)
     return list(found)
@@ -124,12 +126,15 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     """The constraints of a program, the first op of each, with their code and the line that names them alone.
 
     A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
-    comes from that call.
+    comes from that call. One that only repeats the annotation of an input is none of the user's: flax adds these.
     A line may constrain several values, as in a loop: these are one.
     """
+    repeating = {Code.of(op, module.name) for op in _of_inputs(module)}
     found: dict[Code, Op] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
-        found.setdefault(Code.of(op, module.name), op)
+        code = Code.of(op, module.name)
+        if code not in repeating:
+            found.setdefault(code, op)
     whole: dict[Code, list[Code]] = {}
     for code in sorted(found, key=lambda code: -len(code.path)):
         alike = [one for one in whole if _lacks_calls(code, one)]
@@ -142,6 +147,17 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
         alone = (place for depth, place in enumerate(path, 1) if shared[path[:depth]] == 1)
         own = (place for place in alone if not is_in_helper(place))
         yield tuple(one for code in codes for one in whole[code]), next(own, path[-1]), found[codes[0]]
+
+
+def _of_inputs(module: Module) -> Iterator[Op]:
+    """The constraints of inputs to the axes that they are annotated with."""
+    main, readers = main_function(module.root), Readers(module.root)
+    for arg in main.region.blocks[0].args:
+        given: TensorSharding | None = arg_attrs(main, arg.index).get(SHARDING)
+        if given is not None:
+            for op in [op for op, _ in readers.of(arg) if op.name == CONSTRAINT]:
+                if op.attrs["sharding"].dim_axes == given.dim_axes:
+                    yield op
 
 
 def _lacks_calls(code: Code, other: Code) -> bool:

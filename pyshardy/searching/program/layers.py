@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -35,6 +36,23 @@ class PlacedStretch(NamedTuple):
     def layer(self, round_: int) -> int:
         """The layer of a round."""
         return self.base + self.sign * round_
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The first and the last of its layers."""
+        one, other = self.layer(0), self.layer(self.stretch.rounds - 1)
+        return min(one, other), max(one, other)
+
+    def part(self, first: int, last: int) -> PlacedStretch:
+        """The part of it that is of some of its layers.
+
+        >>> PlacedStretch(Stretch(100, 10, 5), 7, -1).part(4, 6)
+        PlacedStretch(stretch=Stretch(start=110, period=10, rounds=3), base=6, sign=-1)
+        """
+        round_ = (first if self.sign > 0 else last) * self.sign - self.base * self.sign
+        stretch = self.stretch
+        part = Stretch(stretch.start + round_ * stretch.period, stretch.period, last - first + 1)
+        return PlacedStretch(part, self.layer(round_), self.sign)
 
 
 class LayerFamily(NamedTuple):
@@ -99,6 +117,8 @@ class _Linker:
         self.repeated = {op for stretch in stretches for op in ops[stretch.start : stretch.end]}
         self.placed: list[PlacedStretch] = []
         self.family_of: list[int] = []
+        self.piece_of: list[Stretch] = []
+        """The stretch that a placed one is a part of."""
         self.round_of: dict[Op, tuple[int, int]] = {}
         """The number of the placed stretch that an op is in, and its round there."""
         self.layer_of: dict[Value, _Layer] = {}
@@ -107,13 +127,19 @@ class _Linker:
     def families(self) -> Iterator[LayerFamily]:
         for stretch in self.stretches:
             for placed, family in self._pieces(stretch) or [(PlacedStretch(stretch, 0, 1), len(self.placed))]:
+                self.piece_of.append(stretch)
                 self._place(placed, family)
         whole = [number for number in range(len(self.placed)) if not self._loses_work(number)]
         for family in dict.fromkeys(self.family_of[number] for number in whole):
-            members = tuple(self.placed[number] for number in whole if self.family_of[number] == family)
-            ends = [sorted((one.layer(0), one.layer(one.stretch.rounds - 1))) for one in members]
-            if not self._is_half(members):
-                yield LayerFamily(members, max(end[0] for end in ends), min(end[1] for end in ends))
+            numbers = [number for number in whole if self.family_of[number] == family]
+            members = tuple(self.placed[number] for number in numbers)
+            if self._is_half(members):
+                continue
+            first, last = max(one.ends[0] for one in members), min(one.ends[1] for one in members)
+            if last - first + 1 >= LEAST_ROUNDS:
+                yield LayerFamily(members, first, last)
+            else:
+                yield from _parts([(self.piece_of[number], self.placed[number]) for number in numbers])
 
     def _place(self, placed: PlacedStretch, family: int) -> None:
         number = len(self.placed)
@@ -229,6 +255,23 @@ class _Linker:
     def _round(self, stretch: Stretch, round_: int) -> Sequence[Op]:
         start = stretch.start + round_ * stretch.period
         return self.ops[start : start + stretch.period]
+
+
+def _parts(pieces: Sequence[tuple[Stretch, PlacedStretch]]) -> Iterator[LayerFamily]:
+    """Layers that are in a piece of each stretch, as families of their own.
+
+    The optimizer of flax updates `block_10` before `block_2`: layers 2 to 9 and those from 10 on are in two pieces.
+
+    Args:
+        pieces: The pieces, each with the stretch that it is of.
+    """
+    wanted = {one for one, _ in pieces}
+    cuts = sorted({end for _, piece in pieces for end in (piece.ends[0], piece.ends[1] + 1)})
+    for first, next_one in pairwise(cuts):
+        last = next_one - 1
+        found = [(one, piece) for one, piece in pieces if piece.ends[0] <= first and last <= piece.ends[1]]
+        if {one for one, _ in found} == wanted:
+            yield LayerFamily(tuple(piece.part(first, last) for _, piece in found), first, last)
 
 
 class _Layer(NamedTuple):

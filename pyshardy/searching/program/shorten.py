@@ -1,7 +1,8 @@
 """A program with fewer layers: of each family of repeated layers the first and the last stay, and some of the others.
 
 The result is a program with so few layers: the arguments and results of the other layers are also left out. An op that
-used a value of an omitted layer uses that of the nearest layer before it.
+used a value of an omitted layer uses that of the nearest layer before it; behind a backward pass, which runs the last
+layer first, it uses that of the layer in the middle, which is the one that stands for those that are omitted.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class _Shortener:
         self.ops = top_ops(root)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
+        self.later: dict[Op, dict[Op, Op]] = {}
+        """By the last op of a layer those that its ops stand for from there on."""
         self.gone: set[Op] = set()
         self.has_layers = bool(families)
         self._choose(families, middle)
@@ -91,9 +94,19 @@ class _Shortener:
             for op in ops[place : stretch.start]:
                 self.parts[op] = Part(number, BETWEEN, -1)
             latest = -1
+            left_out: list[int] = []
             for round_ in range(stretch.rounds):
                 start = stretch.start + round_ * stretch.period
                 kind = _kind(placed.layer(round_), family, count)
+                if kind is None:
+                    left_out.append(start)
+                elif kind == MIDDLE and placed.sign < 0 and left_out:
+                    self.later[ops[start + stretch.period - 1]] = {
+                        ops[other + offset]: ops[start + offset]
+                        for other in left_out
+                        for offset in range(stretch.period)
+                    }
+                    left_out = []
                 for offset in range(stretch.period):
                     op = ops[start + offset]
                     if kind is None:
@@ -155,6 +168,8 @@ class _Shortener:
             copy = block.append(op.clone(mapping))
             if self.has_layers:
                 copy.location = with_part(copy.location, part)
+            for left_out, own in self.later.get(op, {}).items():
+                mapping.update((old, mapping[new]) for old, new in zip(left_out.results, own.results))
         end = return_op(self.main)
         outputs = [
             index

@@ -96,6 +96,32 @@ def _links(kernels: tuple[Kernel, ...], arguments: tuple[int, ...]) -> list[tupl
     return [(kernel.root.kind.name, [places[value] for value in kernel.needs]) for kernel in kernels]
 
 
+def with_shared_value(names: list[str]) -> str:
+    """The program with a product of unknown position in each layer, which also reads what the first one makes."""
+    text = program(names)
+    made = f'%h = stablehlo.tanh %shared : {MATRIX} loc("{names[0]} 5")'
+    text = text.replace("{\n        %p0", f"{{\n        {made}\n        %p0")
+    for at, name in enumerate(names):
+        line = f'%x{at + 1} = stablehlo.tanh %q{at} : {MATRIX} loc("{name} 2")'
+        text = text.replace(line, f"%r{at} = {product(f'%q{at}', '%h')}\n{line.replace(f'%q{at}', f'%r{at}')}")
+    return text
+
+
+def test_a_kernel_of_unknown_position_is_where_the_last_one_is_that_it_reads() -> None:
+    def known(op: CostOp) -> Layer | None:
+        found = layer_of(op)
+        return None if found is OUTSIDE and op.kind.name == "stablehlo.dot_general" else found
+
+    short, whole = (
+        with_shared_value(names) for names in (["first", "middle", "last"], [str(at) for at in range(WHOLE)])
+    )
+    assert short.count("%h") == 4
+    found = step_cost(described(short), TOPOLOGY, layer_of=known)
+    right = step_cost(described(whole), TOPOLOGY)
+    assert found.seconds == pytest.approx(right.seconds, rel=1e-9)
+    assert found.bytes == right.bytes
+
+
 def test_a_program_without_layers_stays_as_it_is() -> None:
     launches = launches_of(described(SHORT), TOPOLOGY)
     assert with_further_layers(launches, lambda op: OUTSIDE) is launches

@@ -64,6 +64,18 @@ def test_a_kernel_runs_on_rows(shape: tuple[int, ...], given: tuple[Any, ...], s
     assert then.traffic.sent_bytes_per_device == way.sent_bytes
 
 
+def test_a_kernel_keeps_the_axes_of_its_heads_and_of_its_lengths() -> None:
+    def attend(q: jax.Array, lengths: jax.Array) -> jax.Array:
+        return jax.ffi.ffi_call("my_attention", jax.ShapeDtypeStruct(q.shape, q.dtype))(q, lengths) * 2
+
+    q, lengths = array((8, 16, 4, 32), "data", None, "model"), array((8,), "data")
+    (way,) = [way for way in ways(partition(attend, q, lengths)) if "shard_map" in way.text]
+    assert "in_specs=(P('data', None, 'model'), P('data')), out_specs=P('data', None, 'model')" in way.text
+    assert way.sent_bytes == 0
+    (other,) = [way for way in ways(partition(attend, q, array((8,)))) if "shard_map" in way.text]
+    assert "in_specs=(P('data', None, 'model'), P()), " in other.text  # whole lengths may be of all sequences
+
+
 def test_a_kernel_on_one_number_per_row_has_no_rows() -> None:
     """All of a vector may be one row: nothing is known to be independent."""
     found = partition(lambda x, scale: kernel(x, scale) * 2, array((64,), "data"), array((32,)))
@@ -86,7 +98,7 @@ def test_a_constraint_is_left_out_at_the_line_that_tells_it_apart() -> None:
         x = constrain(x, None, None)
         return jnp.sin(x), constrain(y, "data")
 
-    module = pyshardy.load(jax.jit(step).lower(array((64, 32), "data"), array((64, 32), "data")))
+    module = pyshardy.load(jax.jit(step).lower(array((64, 32), "data"), array((64, 32))))
     first, second = left_out_constraints(module)
     lines = Path(__file__).read_text().splitlines()
     assert [edit.place[0] for edit in (first, second)] == [__file__] * 2
@@ -98,6 +110,19 @@ def test_a_constraint_is_left_out_at_the_line_that_tells_it_apart() -> None:
     found = pyshardy.partition(module, compiler="none")
     assert found.traffic.sent_bytes_per_device > 0
     assert pyshardy.partition(first.apply(module), compiler="none").traffic.sent_bytes_per_device == 0
+
+
+def test_a_constraint_that_repeats_an_annotation_is_none_of_the_users() -> None:
+    """As flax constrains a weight to its annotation where a layer reads it."""
+
+    def step(x: jax.Array, w: jax.Array) -> jax.Array:
+        repeated = jax.checkpoint(lambda w: jnp.sin(constrain(w, "model")))(w)
+        return constrain(x @ repeated, None, "data")
+
+    module = pyshardy.load(jax.jit(step).lower(array((64, 32), "data"), array((32, 64), "model")))
+    assert module.text().count("sdy.sharding_constraint") == 2
+    (edit,) = left_out_constraints(module)
+    assert "P(None, 'data')" in edit.text
 
 
 def test_a_constraint_goes_with_its_gradient() -> None:

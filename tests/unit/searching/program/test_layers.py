@@ -64,6 +64,24 @@ def test_layers_of_two_kinds_are_two_families() -> None:
     assert sorted(family.size for family in find_families(pyshardy.load(text).root)) == [6, 8]
 
 
+def test_layers_that_come_in_another_order_later_are_families_of_their_own() -> None:
+    """As flax's optimizer, which updates `block_10` before `block_2`."""
+    order = [*range(10, 20), *range(2, 10)]
+    shape, before = "tensor<8x8xf32>", two_ways(20).rpartition("return")[0]
+    lines = [f"%u{at} = stablehlo.subtract %w{at}, %g{at} : {shape}" for at in order]
+    results = [f"%u{at}" for at in sorted(order)]
+    types = ", ".join([shape] * len(results))
+    text = f"{before.replace(', '.join([shape] * 21), types)}{chr(10).join(lines)}"
+    module = pyshardy.load(f"{text}\nreturn {', '.join(results)} : {types}\n}}")
+    found = find_families(module.root)
+    assert [(one.first, one.last) for one in found] == [(2, 9), (10, 19)]
+    assert all(one.ends == (family.first, family.last) for family in found for one in family.stretches)
+    ops, weights = top_ops(module.root), main_function(module.root).region.blocks[0].args[1:]
+    for family in found:
+        first = [ops[one.stretch.start].operands for one in family.stretches if one.stretch.period == 1]
+        assert [operands[0] for operands in first] == [weights[family.first]]
+
+
 def shortened(whole: pyshardy.Module, middle: bool = False) -> Short:
     """The program with two layers of each family, or three."""
     families = find_families(whole.root)
@@ -175,3 +193,25 @@ def test_converted_weights_of_layers_that_are_left_out_are_left_out() -> None:
     parts = [part_of(op) for op in converts]
     assert [part.kind for part in parts if part is not None] == [FIRST, MIDDLE, LAST]
     assert len({part.offset for part in parts if part is not None}) == 1
+
+
+def test_behind_a_backward_pass_the_middle_stands_for_what_is_left_out() -> None:
+    """The update of a layer may begin with the gradient that the layer before it needs, as that of a bias."""
+    shape, count = "tensor<8x8xf32>", 9
+    before = two_ways(count).rpartition("return")[0].replace(", ".join([shape] * (count + 1)), ", ".join([shape] * 8))
+    lines = []
+    for at in range(1, count):
+        lines += [
+            f"%u{at} = stablehlo.add %g{at - 1}, %w{at} : {shape}",
+            f"%v{at} = stablehlo.divide %u{at}, %w{at} : {shape}",
+        ]
+    results = f"return {', '.join(f'%v{at}' for at in range(1, count))} : {', '.join([shape] * 8)}"
+    short = shortened(pyshardy.load(f"{before}{chr(10).join(lines)}\n{results}\n}}"), middle=True)
+    ops = main_function(short.root).region.blocks[0]
+    gradients = {
+        part.kind: op for op in ops
+        if op.name == "stablehlo.multiply" and op.operands[0] is op.operands[1] and (part := part_of(op)) is not None
+    }  # fmt: skip
+    readers = {kind: [user.name for user in op.result.users()] for kind, op in gradients.items()}
+    assert readers[MIDDLE] == ["stablehlo.add"]
+    assert {FIRST, MIDDLE, LAST} <= set(readers)
