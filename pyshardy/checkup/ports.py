@@ -25,6 +25,7 @@ from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.checkup.table_specs import table_patch
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.explain.collectives import ExplainedCollectives
@@ -271,6 +272,9 @@ def _step_of(module: Module) -> _Step:
         for group in (trained if is_training else inputs, rest)
     )
     return _Step(is_training, frozenset(one.index for one in trained), weights, batch)
+
+
+register_cache(_step_of.cache_clear)
 
 
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
