@@ -21,6 +21,8 @@ ClassAxes = Mapping[int, tuple[str, ...]]
 """The axes of classes, by their numbers."""
 _HALF: Final = 0.5
 _MATRIX: Final = 2
+_INSIDE: Final = " inside of layers"
+_WEIGHTS_FIRST: Final = ", weights' axes first"
 
 
 class ExpertConstraints(NamedTuple):
@@ -40,7 +42,8 @@ def expert_constraints(
 ) -> list[ExpertConstraints]:
     """The constraints that fit shardings of inputs, each set once; those that propagation gives anyway are left out.
 
-    Those of all values come first.
+    They are in the order in which a search without much time should try them: inside of layers along the axes of
+    weights, then all values, then some.
 
     Args:
         space: The decisions on inputs.
@@ -48,17 +51,18 @@ def expert_constraints(
         sites: The values that can be constrained, with the axes that propagation gives them.
         classes: The classes of the dimensions of values, by their number; -1 for dimensions that no input has.
     """
-    found: dict[tuple[tuple[int, Dims], ...], tuple[bool, ExpertConstraints]] = {}
+    found: dict[tuple[tuple[int, Dims], ...], tuple[int, ExpertConstraints]] = {}
     between, own = _between_layers(space, sites, classes), {site.number: site.dims for site in sites}
     for name, dims_of in _ways(space, assignment):
         every = {site.number: dims_of(site.shape, classes.get(site.number, ())) for site in sites}
         every = {number: dims for number, dims in every.items() if any(dims)}
         inside = set(every) - between
-        for part, numbers in (("", set(every)), (" between layers", between), (" inside of layers", inside)):
+        for part, numbers in (("", set(every)), (" between layers", between), (_INSIDE, inside)):
             chosen = {number: dims for number, dims in every.items() if number in numbers}
             changed = [(one, chosen[one]) for one, dims in own.items() if chosen.get(one, dims) != dims]
             if changed:
-                found.setdefault(tuple(changed), (bool(part), ExpertConstraints(f"activations{part} {name}", chosen)))
+                turn = 0 if part == _INSIDE and name.endswith(_WEIGHTS_FIRST) else 1 if not part else 2
+                found.setdefault(tuple(changed), (turn, ExpertConstraints(f"activations{part} {name}", chosen)))
     return [one for _, one in sorted(found.values(), key=lambda pair: pair[0])]
 
 
@@ -93,7 +97,7 @@ def _ways(space: Space, assignment: Assignment) -> Iterator[tuple[str, _Way]]:
     stacks = _stacks(space, inner)
     for title, order, only in (
         ("", (data, inner), None),
-        (", weights' axes first", (inner, data), None),
+        (_WEIGHTS_FIRST, (inner, data), None),
         (", dispatched to experts", (inner, data), stacks),
     ):
         if only == []:

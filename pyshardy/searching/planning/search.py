@@ -37,7 +37,7 @@ _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
 _LEAST_FOR_CONSTRAINTS = 0.15
 """The share of the time that constraints get if they can be priced at all."""
-_MOST_EXPERTS = 8
+_MOST_EXPERTS = 10
 """The number of experts' tactics that are constrained too."""
 _BY_USER = "what the registered partitioner found"
 _MOST_TRIES = 8
