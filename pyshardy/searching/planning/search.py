@@ -140,7 +140,7 @@ class Search(SearchState):
         """
         best = self.estimates.best()
         until, now = self.explained_by - self.whole_seconds, time.monotonic()
-        if self.reserved(self.whole_seconds):  # those of experts are tried also if the search so far took longer
+        if self.reserved(2 * self.whole_seconds):  # those of experts are tried also if the search so far took longer
             until = max(until, now + _LEAST_FOR_CONSTRAINTS * self.options.budget_s)
         limits = Limits(until, max(_LEAST_TRIES, self.options.candidates // _TRIES), self.options.seed)
         has_own = own is not None and bool(own.constraints)
