@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
+
 from pyshardy.core.axes import Dims
 from pyshardy.searching.autopartition.constraints import ConstrainableValue
 from pyshardy.searching.autopartition.intents import expert_constraints, expert_dims
 from pyshardy.searching.autopartition.space import Assignment, Space
 
 from .problems import space_from
+from .test_tactics import shape as of_shape
+from .test_tactics import space_of
 
 LAYERS = """
 sdy.mesh @mesh = <["data"=4, "model"=2]>
@@ -92,3 +97,37 @@ def test_axes_that_do_not_divide_are_left_out_and_ideas_are_those_of_the_sets() 
     known = site._replace(dims=(("data",), (), ()))
     assert expert_dims(space, assignment, [known], classes_of(space)) == {BETWEEN: []}
     assert expert_dims(space, assignment, [site], {}) == {BETWEEN: []}
+
+
+def mixture(params, x):
+    gates = jax.nn.softmax(x @ params["router"])
+    slots = jax.nn.one_hot(jnp.cumsum(gates > 0.25, 1) - 1, 32)
+    sent = jnp.einsum("btec,btw->ebcw", slots, x)
+    made = jnp.einsum("ebch,ehw->ebcw", jnp.tanh(jnp.einsum("ebcw,ewh->ebch", sent, params["up"])), params["down"])
+    return (jnp.einsum("ebcw,btec,bte->btw", made, slots, gates) ** 2).mean()
+
+
+def test_what_is_dispatched_goes_to_experts_and_their_gates_stay_with_the_tokens() -> None:
+    params = {"router": of_shape(64, 4), "up": of_shape(4, 64, 256), "down": of_shape(4, 256, 64)}
+    space = space_of(mixture, params, of_shape(8, 16, 64), mesh={"data": 4, "expert": 2})
+    both, experts = ("data", "expert"), (("expert",), (), ())
+    specs = {"data[0]": (both, (), ()), "params['up']": experts, "params['down']": experts}
+    shapes = {0: (4, 8, 32, 64), 1: (8, 16, 4)}
+    values = {one: value for value, one in enumerate(space.problem.program.shapes)}
+    sites = [ConstrainableValue(at, one, "f32", 1, ((),) * len(one)) for at, one in shapes.items()]
+    classes = {at: space.classes_of(values[one]) for at, one in shapes.items()}
+    found = {one.name: one.chosen for one in expert_constraints(space, assignment_of(space, specs), sites, classes)}
+    sent = (("expert",), ("data",), (), ())
+    assert found["activations along the batch, dispatched to experts"] == {0: sent, 1: (both, (), ())}
+    assert found["activations along the batch, weights' axes first"] == {0: sent, 1: (("data",), (), ("expert",))}
+    assert found["activations along the batch"] == {0: ((), both, (), ()), 1: (both, (), ())}
+
+
+def test_those_of_weights_inside_of_layers_come_first_and_then_those_of_all_values() -> None:
+    space, both = space_from(LAYERS), ("data", "model")
+    up, down = ((), ("model",)), (("model",), ())
+    weights = {"params['up']": up, "params['up2']": up, "params['down']": down, "params['down2']": down}
+    first, *rest = sets(space, assignment_of(space, {"x": (both, (), ()), **weights}))
+    assert first == "activations inside of layers along the batch, weights' axes first"
+    parts = ["layers" in name for name in rest]
+    assert parts == sorted(parts) and not parts[0]
