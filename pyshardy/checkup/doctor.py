@@ -49,9 +49,8 @@ _UNSURE = 0.03
 """The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
 _FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
 """What mends memory that is held for nothing."""
-_NEAR, _NEARBY = 0.8, 0.05
-"""Of cures that save this share of what the best saves, and at most so much of a step less, the first in `_ORDER` is
-chosen."""
+_NEAR = 0.8
+"""Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
 _ORDER = (
     FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
     FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -313,7 +312,7 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     faults = [one for one in paying if not one.cure.is_design]
     best = (faults or paying)[0]
     beside = faults if faults and best.cure.is_exact else paying
-    near = [one for one in beside if one.worth >= max(_NEAR * best.worth, best.worth - _NEARBY)]
+    near = [one for one in beside if one.worth >= _NEAR * best.worth]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 
