@@ -132,11 +132,7 @@ def search(
     say = sayer(progress)
     with partitioner_in_use(partitioner):
         if devices is not None:
-            numbers = _several("devices", devices)
-            load_on = partial(_load, program, example_args, keywords=keywords)
-            if not numbers:
-                raise UsageError(DOING, got=f"devices={devices!r}", needed="one number, or several")
-            ways = [way for number in numbers for way in _over_meshes(number, len(numbers) > 1, chip, load_on)]
+            ways = _over_meshes(devices, chip, partial(_load, program, example_args, keywords=keywords))
             plan = best_of(ways, options, keep, say, "a program that fits on a mesh of these devices")
             if not remat and not microbatches:
                 return plan
@@ -183,19 +179,22 @@ def _load(program: Any, example_args: Sequence[Any], mesh: Any, keywords: Mappin
 
 
 def _over_meshes(
-    devices: int, is_chosen: bool, hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]
+    devices: int | Sequence[int], hardware: Hardware, load_on: Callable[[Mapping[str, int]], Module]
 ) -> list[TriedWay]:
-    """The program over every mesh of so many devices, a number that was given or is chosen."""
-    if not isinstance(devices, int) or isinstance(devices, bool) or devices < 1:
-        raise UsageError(DOING, got=f"devices={devices!r}", needed="a number from 1")
+    """The program over every mesh of so many devices, or of each of several numbers of them."""
+    numbers = _several("devices", devices)
+    for number in numbers or (devices,):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            raise UsageError(DOING, got=f"devices={number!r}", needed="a number from 1, or several in a list")
     return [
         TriedWay(
             f"mesh {', '.join(f'{name}={size}' for name, size in axes.items())}",
             partial(load_on, axes),
-            order=order,
-            devices=devices if is_chosen else 0,
+            order=richest_first(axes),
+            devices=number if len(numbers) > 1 else 0,
         )
-        for axes, order in ((axes, richest_first(axes)) for axes in meshes_of(devices, hardware))
+        for number in numbers
+        for axes in meshes_of(number, hardware)
     ]
 
 

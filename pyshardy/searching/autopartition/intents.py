@@ -94,14 +94,11 @@ def _ways(space: Space, assignment: Assignment) -> Iterator[tuple[str, _Way]]:
     batches = set(batch_classes(space))
     data, inner = _axes_of_data(space, assignment), _axes_of_weights(space, assignment)
     of_batch = {number: axes for number, axes in data.items() if number in batches}
-    stacks = _stacks(space, inner)
-    for title, order, only in (
-        ("", (data, inner), None),
-        (_WEIGHTS_FIRST, (inner, data), None),
-        (", dispatched to experts", (inner, data), stacks),
-    ):
-        if only == []:
-            continue
+    orders: list[tuple[str, tuple[ClassAxes, ClassAxes], Sequence[frozenset[int]] | None]]
+    orders = [("", (data, inner), None), (_WEIGHTS_FIRST, (inner, data), None)]
+    if stacks := _stacks(space, inner):
+        orders.append((", dispatched to experts", (inner, data), stacks))
+    for title, order, only in orders:
         yield f"along the batch{title}", _Way(space, order, only=only)
         free = [axis for axis, _ in space.axes if not any(axis in axes for axes in of_batch.values())]
         if free:

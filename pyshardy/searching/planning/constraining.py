@@ -159,7 +159,7 @@ class Constraining:
             return None
         pool = [ConstrainedAssignment(start, cost) for start in starts if (cost := self._priced(start)) is not None]
         ways = [self._with_experts(assignment) for assignment in dict.fromkeys([starts[0].assignment, *experts])]
-        for turn in zip_longest(*ways):  # the constraints of all values for each, before those of some
+        for turn in zip_longest(*ways):  # each gets its first set of constraints before any gets its second one
             pool += [one for one in turn if one is not None]
         rest: dict[Assignment, ConstrainedAssignment] = {}
         for one in sorted(pool[1:], key=lambda one: self._score(one.cost)):

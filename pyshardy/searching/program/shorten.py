@@ -7,7 +7,7 @@ layer first, it uses that of the layer in the middle, which is the one that stan
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from jaxlib.mlir import ir
@@ -100,12 +100,8 @@ class _Shortener:
                 kind = _kind(placed.layer(round_), family, count)
                 if kind is None:
                     left_out.append(start)
-                elif kind == MIDDLE and placed.sign < 0 and left_out:
-                    self.later[ops[start + stretch.period - 1]] = {
-                        ops[other + offset]: ops[start + offset]
-                        for other in left_out
-                        for offset in range(stretch.period)
-                    }
+                elif kind == MIDDLE and placed.sign < 0:
+                    self._let_stand_for(start, left_out, stretch.period)
                     left_out = []
                 for offset in range(stretch.period):
                     op = ops[start + offset]
@@ -117,6 +113,13 @@ class _Shortener:
             place = stretch.end
         for op in ops[place:]:
             self.parts[op] = Part(len(found), BETWEEN, -1)
+
+    def _let_stand_for(self, start: int, left_out: Iterable[int], period: int) -> None:
+        """Let the layer that starts at an op stand for layers before it, for what follows."""
+        ops = self.ops
+        self.later[ops[start + period - 1]] = {
+            ops[other + offset]: ops[start + offset] for other in left_out for offset in range(period)
+        }
 
     def _choose_copies(self) -> None:
         """Put ops before all layers that prepare the weights of one layer, such as bf16 copies, into that layer."""
