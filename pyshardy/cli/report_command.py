@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this command has."""
-    from pyshardy.report.page.render import PageFormat
-
     text = "where to write it (default report.html, or report.json; - is standard output)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     text = "another program, or the same with other annotations, to show beside this one"
     parser.add_argument("--compare", metavar="FILE2", help=text)
     text = "a page (html, default), its data (json), or what Model Explorer reads (model-explorer)"
-    parser.add_argument("--format", choices=[one.value for one in PageFormat], default="html", help=text)
+    parser.add_argument("--format", choices=("html", "json", "model-explorer"), default="html", help=text)
     text = (
         "search for annotations that make the program send less, and with --hardware for what costs most (default yes)"
     )

@@ -12,7 +12,6 @@ from pyshardy.cli.cost_command import add_hardware_options, parse_networks, pars
 from pyshardy.core.files import write_whole
 from pyshardy.core.text import parse_bytes
 from pyshardy.errors import UsageError
-from pyshardy.searching.autopartition.objective import Goal
 
 _READING = "reading the command line"
 
@@ -35,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "the most mesh axes that an input, or a constrained value, is split along (default: any number)"
     parser.add_argument("--axes-at-most", metavar="N", help=text)
     text = "what decides: the time of a step (default), memory, for a larger batch, or chip-seconds, for --devices N,M"
-    parser.add_argument("--goal", choices=[one.value for one in Goal], default=Goal.TIME.value, help=text)
+    parser.add_argument("--goal", choices=("time", "memory", "chip-seconds"), default="time", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the plan to a file, for pyshardy.load_plan")
     parser.add_argument("--no-constraints", action="store_true", help="do not constrain intermediate values")
     text = "write the constraints of intermediate values as a patch of the source"
