@@ -181,7 +181,7 @@ def estimate(launches: Launches, is_compilers: bool = False, conflicts: bool = F
     hardware = topology.hardware
     scheduler = launches.scheduler()
     totals = scheduler.block(block)
-    memory = find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=scheduler.kernel)
+    memory = find_peak(program, launches.flat, launches.compiler, block=block, seconds_of=launches.expected_seconds())
     saved = memory.bytes - _donated_peak(launches, memory.bytes)
     counted = count_kernels(block)
     waiting = totals.seconds * straggling(counted, topology)
@@ -238,7 +238,7 @@ def _donated_peak(launches: Launches, peak: int) -> int:
         launches.compiler,
         with_live=False,
         block=launches.block,
-        seconds_of=launches.scheduler().kernel,
+        seconds_of=launches.expected_seconds(),
     )
     return min(peak, found.bytes)
 

@@ -14,7 +14,7 @@ from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
 from pyshardy.costing.host_memory import HOST_COPIES, host_copy_seconds, with_host_memory
-from pyshardy.costing.kernels import Kernels
+from pyshardy.costing.kernels import Kernel, Kernels
 from pyshardy.costing.lowering import lower
 from pyshardy.costing.moved_sums import with_moved_sums
 from pyshardy.costing.narrowing import with_narrow_collectives
@@ -59,6 +59,20 @@ class Launches(NamedTuple):
             return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
 
         return Scheduler(self.roofline, self.seconds_of, stream)
+
+    def expected_seconds(self) -> Callable[[Kernel], float]:
+        """What gives the time that the compiler expects a kernel to take when it orders kernels."""
+        far, seconds_of = self.compiler.far_seconds, self.scheduler().kernel
+        if not far:
+            return seconds_of
+
+        def expected(kernel: Kernel) -> float:
+            traffic = kernel.root.traffic
+            if traffic is None or traffic.kind in HOST_COPIES or not network_of(traffic, self.topology):
+                return seconds_of(kernel)
+            return far
+
+        return expected
 
 
 def launches_of(

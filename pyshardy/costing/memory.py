@@ -56,7 +56,7 @@ class Planner:
     Args:
         flat: The program.
         compiler: What the compiler does.
-        seconds_of: How long a kernel takes; for a compiler that hides collectives.
+        seconds_of: How long the compiler expects a kernel to take; for one that hides collectives.
     """
 
     def __init__(self, flat: Flat, compiler: Compiler, seconds_of: Callable[[Kernel], float] | None = None) -> None:

@@ -95,7 +95,7 @@ def find_peak(
         compiler: What the compiler does.
         with_live: Whether to list the values alive at the peak.
         block: The kernels of `flat`, if they are known already.
-        seconds_of: How long a kernel takes; for a compiler that hides collectives.
+        seconds_of: How long the compiler expects a kernel to take; for one that hides collectives.
     """
     block = fuse(flat, compiler) if block is None else block
     plan = Planner(flat, compiler, seconds_of).main(block, program.inputs)

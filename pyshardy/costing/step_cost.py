@@ -62,6 +62,6 @@ def step_cost(
     block = joined(launches.block, compiler.joins, compiler.joined_bytes)
     totals = scheduler.block(block)
     waiting = totals.seconds * straggling(count_kernels(block), topology)
-    plan = Planner(launches.flat, compiler, scheduler.kernel).main(block, launches.program.inputs)
+    plan = Planner(launches.flat, compiler, launches.expected_seconds()).main(block, launches.program.inputs)
     fixed = sum(fixed_bytes(launches.program, launches.flat, block))
     return StepCost(totals.seconds + waiting, fixed + plan.peak, totals.communication_seconds + waiting)

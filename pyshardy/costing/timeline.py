@@ -71,7 +71,8 @@ def timeline(launches: Launches) -> Timeline:
     started = scheduler.started(launches.block)
     spans = _spans(started, scheduler, 0.0)
     starts = {kernel.writes: start for kernel, _, start in started}
-    plan = Planner(launches.flat, launches.compiler, scheduler.kernel).main(launches.block, launches.program.inputs)
+    planner = Planner(launches.flat, launches.compiler, launches.expected_seconds())
+    plan = planner.main(launches.block, launches.program.inputs)
     base = sum(fixed_bytes(launches.program, launches.flat, launches.block))
     held = [(starts[kernel.writes], base + held) for kernel, held in zip(plan.kernels, plan.held)]
     most: dict[float, int] = {}

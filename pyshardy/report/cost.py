@@ -38,13 +38,12 @@ def cost_tables(found: Estimate, speaker: str = "", tokens: tuple[str, float] | 
 
     Args:
         found: The estimate.
-        speaker: Whose program was estimated, for the first line.
+        speaker: Whose program was estimated, below the first line.
         tokens: The input that has the tokens of a run, and those that all devices together take in a second.
     """
 
     def lines(width: int) -> list[Text]:
-        shown = paragraph(speaker, width) if speaker else []
-        shown += [*_heading(found, width), Text(), *_times(found, tokens).lines(width), Text()]
+        shown = [*_heading(found, speaker, width), Text(), *_times(found, tokens).lines(width), Text()]
         if found.collectives:
             shown += [*_collectives(found).lines(width), Text()]
         shown += _memory(found, width)
@@ -117,12 +116,13 @@ def format_count(number: float) -> str:
     return f"{number:.0f}"
 
 
-def _heading(found: Estimate, width: int) -> list[Text]:
+def _heading(found: Estimate, speaker: str, width: int) -> list[Text]:
     assumption = f"all figures are estimates, none is measured; what matters most: {found.assumption}"
     lines = [
         *_verdict(found, width),
         *paragraph(f"estimated cost on {found.devices} x {found.hardware}", width, "bold"),
     ]
+    lines += paragraph(speaker, width) if speaker else []
     lines += paragraph(assumption, width)
     for axis, where in found.topology:
         lines += paragraph(f"axis {axis} over {where}", width)

@@ -141,7 +141,7 @@ class Diagnosis(Printable):
         devices: The number of devices.
         hardware: The chip.
         tries: The number of programs that were priced.
-        speaker: Whose program was priced, in words; empty for pyshardy's own.
+        speaker: Whose program was priced, in words: a compiler's, or pyshardy's own.
     """
 
     findings: tuple[Finding, ...]
@@ -183,12 +183,12 @@ def _screen(found: Diagnosis, width: int) -> list[Text]:
 
 
 def _lines(found: Diagnosis, width: int, room: _Room) -> Iterator[Text]:
-    if found.speaker:
-        yield from paragraph(found.speaker, width)
     now, limit = found.now, format_bytes(round(found.limit))
     fits = "" if now.bytes <= found.limit else f", which does not fit in {limit}"
     head = f"a step takes {format_duration(now.seconds)} on {found.devices} x {found.hardware}"
     yield from paragraph(f"{head}, {format_bytes(now.bytes)} per device{fits} (estimated)", width, "bold")
+    if found.speaker:
+        yield from paragraph(found.speaker, width)
     if not found.findings:
         tried = "1 other program was tried" if found.tries == 1 else f"{found.tries} other programs were tried"
         yield from paragraph(f"nothing found that costs 1% or more; {tried}", width)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyshardy.report.page.render import PageFormat
 
 
+_OWN = "as partitioned by pyshardy"
 _ON_TPUS = (
     "priced as XLA for TPUs propagates it, where a scatter with one update per row, as in the gradient of a "
     'cross-entropy, is a comparison: propagate(..., view="tpu") shows the shardings'
@@ -51,14 +52,14 @@ class Cost(Printable):
         estimate: The figures.
         partition: The per-device program.
         warnings: Warnings and notes about the program, with places.
-        speaker: Whose program was estimated, in words: a compiler's, or that of XLA for CPUs in its stead.
+        speaker: Whose program was estimated, in words: a compiler's, or pyshardy's own.
         launches: The kernels with their prices, which `by` adds up.
     """
 
     estimate: Estimate
     partition: Partition
     warnings: tuple[str, ...] = ()
-    speaker: str = ""
+    speaker: str = _OWN
     launches: Launches | None = field(default=None, repr=False, compare=False)
 
     def by(self, what: By | str) -> tuple[PlaceCost, ...]:
@@ -199,7 +200,7 @@ class Cost(Printable):
 
     def to_json(self) -> dict[str, Any]:
         """All figures as JSON-ready data."""
-        found = self.told.to_json() | ({"speaker": self.speaker} if self.speaker else {})
+        found = self.told.to_json() | {"speaker": self.speaker}
         if self.tokens is not None:
             name, shape = self.tokens.name, list(self.tokens.shape)
             found["tokens"] = {"input": name, "shape": shape, "per_second": self.tokens_per_second}
@@ -239,7 +240,7 @@ def cost_of(
             conflicts = is_conflicting((one.kind, one.sent_bytes_per_device) for one in given.traffic.kinds)
             found = estimate(launches, conflicts=conflicts)
             found = replace(found, notes=(*found.notes, _ON_TPUS))
-        return Cost(found, part, part.warnings, part.speaker, launches)
+        return Cost(found, part, part.warnings, part.speaker or _OWN, launches)
 
 
 def view_for(hardware: Hardware) -> View:

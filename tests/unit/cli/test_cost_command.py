@@ -51,6 +51,12 @@ def test_the_first_line_says_what_does_not_fit(
     assert "in nine of ten steps compiled by XLA for H100" in " ".join(found.out.split())
 
 
+def test_the_output_says_whose_program_was_priced(cli: Cli, put: Put) -> None:
+    path = put(PROGRAM)
+    assert cli("cost", path).out.splitlines()[1] == "as partitioned by pyshardy"
+    assert json.loads(cli("cost", path, "--json").out)["speaker"] == "as partitioned by pyshardy"
+
+
 def test_time_by_scope_or_line(cli: Cli, put: Put) -> None:
     path = put(PROGRAM)
     assert "time by line, without overlap (estimated)" in cli("cost", path, "--by", "line").out
