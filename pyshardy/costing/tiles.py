@@ -8,9 +8,10 @@ batch or the features there. So heads of 64 elements over sequences of 64 take t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from pyshardy.costing.kernels import Kernels, all_kernels
-from pyshardy.costing.program import MATRIX_UNIT_OPS, CostKind, CostOp, CostTensor
+from pyshardy.costing.program import MATRIX_UNIT_OPS, CostKind, CostTensor
 from pyshardy.rules.dimension_numbers import ConvolutionNumbers, DotNumbers
 
 _LANES, _SUBLANES = 128, 8
@@ -52,25 +53,46 @@ def tiled_values(block: Kernels, tensors: Sequence[CostTensor]) -> dict[int, int
         tensors: The type of every value.
     """
     found: dict[int, int] = {}
+    larger: dict[int, list[_Larger]] = {}  # by the identity of the kind, which many ops share
     for kernel in all_kernels(block):
-        outside = (*kernel.reads, *kernel.writes)
+        outside: tuple[int, ...] = ()
         for op in kernel.ops:
-            for value, tensor, lanes in _arrays(op):
-                size = tiled_bytes(tensor, lanes)
-                if size <= tensor.bytes:
-                    continue
-                ratio = size / tensor.bytes
+            arrays = larger.get(id(op.kind))
+            if arrays is None:
+                arrays = larger[id(op.kind)] = list(_larger(op.kind))
+            if not arrays:
+                continue
+            outside = outside or (*kernel.reads, *kernel.writes)
+            values = (*op.operands[:2], *op.results)
+            for place, tensor, ratio in arrays:
+                value = values[place]
                 for other in outside if value not in outside else (value,):
                     if other == value or tensors[other].shape == tensor.shape:
                         found[other] = max(found.get(other, 0), round(tensors[other].bytes * ratio))
     return found
 
 
-def _arrays(op: CostOp) -> Iterator[tuple[int, CostTensor, tuple[int, ...]]]:
-    """The operands and the result of a product or a convolution, with the dimensions that may be along the lanes."""
-    lanes = _lanes(op.kind)
-    if lanes and len(op.operands) >= 2 and len(op.results) == 1:
-        yield from zip((*op.operands[:2], *op.results), (*op.kind.operands[:2], *op.kind.results), lanes)
+class _Larger(NamedTuple):
+    """An array of a product or a convolution that tiles make larger.
+
+    Attributes:
+        place: 0 or 1 for an operand, 2 for the result.
+        tensor: Its type.
+        ratio: Its bytes in tiles over those without.
+    """
+
+    place: int
+    tensor: CostTensor
+    ratio: float
+
+
+def _larger(kind: CostKind) -> Iterator[_Larger]:
+    lanes = _lanes(kind)
+    if lanes and len(kind.operands) >= 2 and len(kind.results) == 1:
+        for place, (tensor, wide) in enumerate(zip((*kind.operands[:2], *kind.results), lanes)):
+            size = tiled_bytes(tensor, wide)
+            if size > tensor.bytes:
+                yield _Larger(place, tensor, size / tensor.bytes)
 
 
 def _lanes(kind: CostKind) -> tuple[tuple[int, ...], ...]:

@@ -9,6 +9,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -205,16 +206,21 @@ class Explorer:
         for assignment in list(self.tactics.values())[:most]:
             self.evaluate(assignment)
 
-    def look_at(self, at: str, assignments: Iterable[Assignment], patience: int | None = None) -> None:
+    def look_at(
+        self, at: str, assignments: Iterable[Assignment], patience: int | None = None, share: float = 1.0
+    ) -> None:
         """Price some assignments.
 
         Args:
             at: The phase of the search, for `watch`.
             assignments: The assignments.
             patience: After how many in a row that are not better it ends; by default, all are priced.
+            share: The share of the time that is left after which it ends, too.
         """
         self._start(at, self.limits.most if patience is None else patience)
-        self._try(assignments)
+        now = time.monotonic()
+        until = now + share * (self.limits.until - now)
+        self._try(takewhile(lambda _: time.monotonic() <= until, assignments))
 
     def climb(self, rough: Mapping[Assignment, StepCost | None]) -> None:
         """Move from the best candidate to better neighbours while some of the most promising are better.

@@ -33,6 +33,8 @@ from pyshardy.searching.planning.telling import plan_of
 
 _PATIENCE = 32
 """The exact estimates of promising candidates end after so many that are not better."""
+_SHARE_OF_KNOWN = 0.5
+"""The share of the time for exact estimates that candidates with rough ones get; their neighbours get the rest."""
 _TRIES, _LEAST_TRIES = 10, 24
 """The search of constraints prices one in `_TRIES` candidates, but at least `_LEAST_TRIES`."""
 _LEAST_FOR_CONSTRAINTS = 0.15
@@ -101,7 +103,7 @@ class Search(SearchState):
         wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
-        self.checker.look_at("exact estimates", dict.fromkeys(wanted), _PATIENCE)
+        self.checker.look_at("exact estimates", dict.fromkeys(wanted), _PATIENCE, _SHARE_OF_KNOWN)
         rough = RoughEstimates(lambda one: self.rough(Answer(one, {})), self.checker.limits.most, self.explorer.found)
         self.checker.climb(rough)
         if self.estimates.is_like_whole and self.prices is not None:
