@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cache
 from math import log
 
 from pyshardy.api.cost import cost
@@ -12,7 +13,10 @@ from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
 from pyshardy.errors import ShardyError, UsageError
 from pyshardy.explain.collectives import CollectiveStory
+from pyshardy.ir.cost_kinds import SharedKinds
 from pyshardy.ir.module import Module
+from pyshardy.ir.pause_gc import pause_gc
+from pyshardy.ir.program_keys import ProgramKeys
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.results.partition import Partition
@@ -64,6 +68,9 @@ class Cure:
     inputs: frozenset[int] = frozenset()
     is_design: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "make_patch", cache(self.make_patch))  # the source is read once
+
     @property
     def key(self) -> Hashable:
         """What it changes: of several cures for one value, one is chosen."""
@@ -88,6 +95,9 @@ class Pricer:
     def __init__(self, topology: Topology, model: CollectiveModel) -> None:
         self.topology, self.model = topology, model
         self.tries = 0
+        self._keys, self._kinds = ProgramKeys(), SharedKinds()
+        self._known: dict[Hashable, Figures] = {}
+        """The estimates of programs by what propagation makes of them; many constraints lead to the same."""
 
     @property
     def limit(self) -> float:
@@ -99,12 +109,22 @@ class Pricer:
         self.tries += 1
         mesh = next(name for name, one in module_meshes(module.root).items() if one.axes)
         try:
-            found = LayeredCandidates(module, mesh, self.topology, self.model, is_open=True).price({}, {})
+            return self._layered(module, mesh)
         except UsageError:  # several meshes, or sharding groups
             return self._whole(module)
         except ShardyError:
             return None
-        return Figures(found.seconds, round(found.bytes))
+
+    def _layered(self, module: Module, mesh: str) -> Figures:
+        with pause_gc():
+            layered = LayeredCandidates(module, mesh, self.topology, self.model, is_open=True, kinds=self._kinds)
+            candidate = layered.propagated({}, {})
+            key = tuple(layered.runs), self._keys.key(candidate.root)
+            known = self._known.get(key)
+            if known is None:
+                found = layered.price_of(candidate)
+                known = self._known[key] = Figures(found.seconds, round(found.bytes))
+        return known
 
     def _whole(self, module: Module) -> Figures | None:
         try:

@@ -51,6 +51,13 @@ _FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, Finding
 """What mends memory that is held for nothing."""
 _NEAR = 0.8
 """Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
+_NEAR_IF_CHANGED = 0.9
+"""The same for a cure that changes what the user wrote.
+
+The cause of a loss saves as much as a cure further on, as far as estimates can tell; what saves less is another design.
+"""
+_ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
+"""What leaves all annotations that the user wrote."""
 _ORDER = (
     FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
     FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -148,11 +155,13 @@ def _figures(found: Cost) -> Figures:
 
 
 class _Tried(NamedTuple):
-    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made."""
+    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made.
+
+    Cures that lead to the same program have the same object as `figures`.
+    """
 
     worth: float
     cure: Cure
-    module: Module
     figures: Figures
     found: Cost | None = None
 
@@ -219,12 +228,19 @@ class _Checkup:
         return findings
 
     def _reordered(self, paying: Sequence[_Tried], one: _Tried, now: Figures) -> list[_Tried]:
-        """Cures of which one is worth what it is in the whole program; without it if it does not pay there."""
-        found = self._judged(one.module)
-        worth = None if found is None else self._worth(one.cure, now, _figures(found))
-        rest = [other for other in paying if other is not one]
-        again = [] if worth is None else [one._replace(worth=worth, found=found)]
-        return sorted([*rest, *again], key=lambda other: -other.worth)
+        """Cures of which one, and those that do the same, are worth what they are in the whole program.
+
+        Those that do not pay there are left out.
+        """
+        found = self._judged(one.cure.apply(self.found.partition.before))
+        after = None if found is None else _figures(found)
+        alike = [one, *(other for other in paying if other.figures is one.figures and other is not one)]
+        worths = [None if after is None else self._worth(other.cure, now, after) for other in alike]
+        again = [other._replace(worth=worth) for other, worth in zip(alike, worths) if worth is not None]
+        if again and again[0].cure is one.cure:
+            again[0] = again[0]._replace(found=found)
+        rest = [other for other in paying if other.figures is not one.figures]
+        return sorted([*again, *rest], key=lambda other: -other.worth)
 
     def _judged(self, module: Module) -> Cost | None:
         try:
@@ -281,7 +297,7 @@ class _Checkup:
             figures = self.pricer.price(cured)
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
-                found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, cured, figures))
+                found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, figures))
         best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 
@@ -312,8 +328,12 @@ def _best(paying: Sequence[_Tried]) -> _Tried:
     faults = [one for one in paying if not one.cure.is_design]
     best = (faults or paying)[0]
     beside = faults if faults and best.cure.is_exact else paying
-    near = [one for one in beside if one.worth >= _NEAR * best.worth]
+    near = [one for one in beside if one.worth >= _near(one.cure) * best.worth]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
+
+
+def _near(cure: Cure) -> float:
+    return _NEAR if cure.kind in _ADDED else _NEAR_IF_CHANGED
 
 
 def _rank(cure: Cure) -> tuple[bool, bool, int]:

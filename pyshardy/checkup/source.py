@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
+from pyshardy.core.intern import register_cache
 from pyshardy.core.spec import format_spec
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
@@ -23,7 +25,8 @@ _IN, _OUT = "in_shardings", "out_shardings"
 _SPECS = frozenset(("P", "PS", "PartitionSpec", "NamedSharding"))
 
 
-def user_files(root: Op) -> list[str]:
+@lru_cache(maxsize=2)
+def user_files(root: Op) -> tuple[str, ...]:
     """The files of the user's program, also of the calls that led to it, those that most ops name first, and imports.
 
     Args:
@@ -35,7 +38,10 @@ def user_files(root: Op) -> list[str]:
         for file in {file for file, _, _ in source_frames(text)}:
             files[file] += count
     found = sorted(file for file in files if not is_library(file))
-    return with_imported(sorted(found, key=lambda file: -files[file]))
+    return tuple(with_imported(sorted(found, key=lambda file: -files[file])))
+
+
+register_cache(user_files.cache_clear)
 
 
 def function_of(module: Module) -> str:

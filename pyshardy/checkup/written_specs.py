@@ -6,9 +6,11 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from pyshardy.core.axes import Dims
+from pyshardy.core.intern import register_cache
 from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
 from pyshardy.source.syntax import assigned, helpers_of, name_of
@@ -199,6 +201,7 @@ class _Helpers(NamedTuple):
     axes: frozenset[str] = frozenset()
 
 
+@lru_cache(maxsize=64)
 def _helpers(tree: ast.Module) -> _Helpers:
     constraining = {one.name for one in helpers_of(tree)}
     functions: list[tuple[str, ast.FunctionDef | ast.Lambda]] = []
@@ -218,6 +221,9 @@ def _helpers(tree: ast.Module) -> _Helpers:
         for axes in [axes for axes in handed if axes in given]:
             takers[name] = given.index(axes), handed[axes]
     return _Helpers(makers, takers, dict(_constants(tree)))
+
+
+register_cache(_helpers.cache_clear)
 
 
 def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:

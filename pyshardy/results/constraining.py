@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePath
 
+from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.errors import UsageError
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.source_values import SourceValue, constrained, source_values
 from pyshardy.report.constraints import PlanConstraint
@@ -28,9 +31,18 @@ def with_plan_constraints(module: Module, constraints: Sequence[PlanConstraint],
         UsageError: The module has no value of this shape where a constraint is.
     """
     name = next(name for name, known in module_meshes(module.root).items() if known == mesh)
-    found = source_values(module.root)
+    found = _values_of(module.root)
     pairs = [(_find(found, one), TensorSharding(name, [list(axes) for axes in one.axes])) for one in constraints]
     return constrained(module, pairs)
+
+
+@lru_cache(maxsize=1)
+def _values_of(root: Op) -> Sequence[SourceValue]:
+    """Kept, as many constraints of one program are tried, one after the other."""
+    return source_values(root)
+
+
+register_cache(_values_of.cache_clear)
 
 
 def _find(values: Sequence[SourceValue], constraint: PlanConstraint) -> SourceValue:

@@ -18,6 +18,7 @@ def syntax_tree(file: str) -> ast.Module | None:
     return _parsed("".join(read_lines(file)))
 
 
+@lru_cache(maxsize=64)
 def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
@@ -80,3 +81,4 @@ def _helper_lines(text: str) -> tuple[tuple[int, int], ...]:
 
 
 register_cache(_helper_lines.cache_clear)
+register_cache(_parsed.cache_clear)

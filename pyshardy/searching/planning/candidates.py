@@ -55,8 +55,10 @@ class LayeredCandidates:
         model: The model of collectives.
         is_open: Whether propagation may shard arguments that have no sharding; else they stay whole.
         short_one: The short program, which changes; by default, it is made.
+        kinds: What the costs of ops depend on, shared by programs of one context.
 
     Attributes:
+        runs: What the short program leaves out.
         is_whole: Whether no layer is left out. Prices of a short program equal those of `pyshardy.cost` as well, if all
             layers of the whole program are partitioned alike.
 
@@ -89,6 +91,7 @@ class LayeredCandidates:
         model: CollectiveModel = CollectiveModel.FORMULA,
         is_open: bool = False,
         short_one: ShortProgram | None = None,
+        kinds: SharedKinds | None = None,
     ) -> None:
         self.topology, self.model = topology, model
         self.meshes = {name: one for name, one in module_meshes(module.root).items() if one.axes}
@@ -101,7 +104,7 @@ class LayeredCandidates:
             if not is_open:
                 _share_nothing(short.root, mesh)
         self.is_whole = not families
-        self._short, self._runs = short.root, layer_runs(families)
+        self._short, self.runs = short.root, layer_runs(families)
         self._places = {
             kind: {place: at for at, place in enumerate(places)}
             for kind, places in (("arg_attrs", short.inputs), ("res_attrs", short.outputs))
@@ -109,7 +112,7 @@ class LayeredCandidates:
         view = view_for(topology.hardware)
         self._imported = import_program(module.with_root(short.root), PropagateOptions(view=view))
         self._ending = partition_ending(self._imported.applied, PartitionOptions())
-        self._kinds = SharedKinds()
+        self._kinds = kinds or SharedKinds()
 
     def price(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> StepCost:
         """Time and memory with these shardings of arguments and results.
@@ -119,6 +122,15 @@ class LayeredCandidates:
         """
         with pause_gc():
             return step_cost(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
+
+    def price_of(self, candidate: Imported) -> StepCost:
+        """Time and memory of a program that `propagated` gave; it changes.
+
+        Raises:
+            ShardyError: The program cannot be partitioned.
+        """
+        with pause_gc():
+            return step_cost(self._partitioned(candidate), self.topology, self.model, layer_of=self._layer_of)
 
     def price_with_collectives(
         self, inputs: ShardingsByPosition, outputs: ShardingsByPosition
@@ -161,7 +173,9 @@ class LayeredCandidates:
 
     def _program(self, inputs: ShardingsByPosition, outputs: ShardingsByPosition) -> CostProgram:
         """The program of one device, with as few layers as the short version."""
-        candidate = self.propagated(inputs, outputs)
+        return self._partitioned(self.propagated(inputs, outputs))
+
+    def _partitioned(self, candidate: Imported) -> CostProgram:
         module, root = candidate.module, candidate.root
         partition_in_place(module, root, self.meshes, self._ending)
         return CostReader(root, self.meshes, module.name, self._kinds).program()
@@ -186,7 +200,7 @@ class LayeredCandidates:
             return None
         if part.kind == BETWEEN:
             return OUTSIDE
-        run = self._runs[part.stretch]
+        run = self.runs[part.stretch]
         times = run.size - 2 if part.kind == MIDDLE else 1
         return Layer(run.family, part.stretch, run.sign, part.kind, part.offset, times)
 
