@@ -4,37 +4,58 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pyshardy.checkup.families import dims_of
+from pyshardy.checkup.source import replaced_all
+from pyshardy.checkup.written_specs import stated_in
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.patch import file_diff, name_of_class
+from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.syntax import name_of, syntax_tree
 
 _MAPS = frozenset(("map", "tree_map", "map_with_path", "tree_map_with_path"))
 _WITH_PATH = "with_path"
 _KEY = re.compile(r"\[[^\]]*\]|\.\w+")
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\[\d+\]")
 _HOLDERS = (".value", ".raw_value")
 """What flax calls what holds an array; a path of its tree ends there or before."""
+_UNNAMED, _NAMED = "_", "x"
+"""An argument that a function does not use, and what it is called where it is used."""
 _SPEC, _SHARDING = "PartitionSpec", "NamedSharding"
 
 
 class _Chooser(NamedTuple):
-    """A function that returns the spec of an array by its path or its shape.
+    """A function that a source maps over a tree, and that gives each array its spec.
 
     Attributes:
-        function: The function.
+        function: The function, which returns specs by path or shape; or one that gives all arrays the same.
         path: The parameter that is the path of an array; empty if there is none.
         shape: The shape of an array as code in the function; empty if it does not get the array.
+        trees: The names of the trees that it is mapped over, and of what these become.
+        same: The spec that all arrays get, if they get the same: where it stands, its axes, and code for others.
     """
 
-    function: ast.FunctionDef
+    function: ast.FunctionDef | ast.Lambda
     path: str
     shape: str
+    trees: frozenset[str] = frozenset()
+    same: tuple[ast.expr, Dims, Callable[[Dims], str]] | None = None
+
+    def may_give(self, one: InterfaceTensor) -> bool:
+        """Whether an input may have its sharding from here."""
+        if self.same is None:
+            return True
+        return one.sharding is not None and without_end(dims_of(one.sharding)) == without_end(self.same[1])
+
+    def is_named_for(self, one: InterfaceTensor) -> bool:
+        """Whether the name of an input says that it is in a tree that this is mapped over."""
+        return not self.trees.isdisjoint(_WORD.findall(one.name))
 
 
 def helper_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]) -> str:
@@ -45,26 +66,37 @@ def helper_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], change
         inputs: All inputs of the program.
         changed: The new axes of inputs by their number.
 
+    Of several such functions, the one counts that is mapped over the tree of these inputs.
+
     Returns:
         The diff; empty if a file has no such function or several, or if neither the ends of their names nor their
         shapes tell these inputs from others.
     """
     for file in files:
         tree = syntax_tree(file)
-        found = [] if tree is None else list(_choosers(tree))
+        found = [] if tree is None else _choosers(tree)
         if tree is None or not found:
             continue
-        if len(found) > 1:
+        own = [one for one in inputs if one.index in changed]
+        found = [one for one in found if all(map(one.may_give, own))]
+        found = [one for one in found if all(map(one.is_named_for, own))] if len(found) > 1 else found
+        if len(found) != 1:
             return ""
-        conditions = _conditions(found[0], inputs, changed)
-        return _patch(file, tree, found[0], conditions) if conditions else ""
+        (one,) = found
+        rest = inputs if one.same is None else [other for other in inputs if one.may_give(other)]
+        if one.same is not None and all(map(one.is_named_for, own)):
+            rest = [other for other in rest if one.is_named_for(other)]
+        conditions = _conditions(one, rest, changed)
+        if not conditions:
+            return ""
+        return _patch(file, tree, one, conditions) if one.same is None else _same_patch(file, one, conditions)
     return ""
 
 
-def _choosers(tree: ast.Module) -> Iterator[_Chooser]:
+def _choosers(tree: ast.Module) -> list[_Chooser]:
     """The functions of a file that choose specs, which it maps over a tree."""
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    seen = set()
+    found: dict[ast.AST, _Chooser] = {}
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or name_of(call.func) not in _MAPS or not call.args:
             continue
@@ -74,10 +106,24 @@ def _choosers(tree: ast.Module) -> Iterator[_Chooser]:
         given = [one.arg for one in mapped.args.args]
         has_path = name_of(call.func).endswith(_WITH_PATH)
         path, leaf = (given[0] if has_path and given else ""), next(iter(given[has_path : has_path + 1]), "")
-        for function, own_path, shape in _called(mapped, functions, path, leaf):
-            if function.name not in seen and any(map(_is_spec, _returned(function))):
-                seen.add(function.name)
-                yield _Chooser(function, own_path, shape)
+        trees = frozenset(filter(None, (*map(name_of, call.args[1:2]), *_becomes(tree, call))))
+        called = list(_called(mapped, functions, path, leaf))
+        choosing = [one for one in called if any(map(_is_spec, _returned(one[0])))]
+        for function, own_path, shape in choosing:
+            one = found.setdefault(function, _Chooser(function, own_path, shape))
+            found[function] = one._replace(trees=one.trees | trees)
+        same = stated_in(mapped, tree) if not choosing else []
+        if len(same) == 1 and leaf:
+            one = found.setdefault(mapped, _Chooser(mapped, path, f"{leaf}.shape", same=same[0]))
+            found[mapped] = one._replace(trees=one.trees | trees)
+    return list(found.values())
+
+
+def _becomes(tree: ast.Module, call: ast.Call) -> Iterator[str]:
+    """The variables and arguments that get what a call makes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.keyword) and any(one is call for one in ast.walk(node.value)):
+            yield from map(name_of, node.targets) if isinstance(node, ast.Assign) else [node.arg or ""]
 
 
 def _called(
@@ -161,6 +207,21 @@ def _end(name: str) -> str:
     return "".join(keys)
 
 
+def _same_patch(file: str, chooser: _Chooser, conditions: Mapping[str, Dims]) -> str:
+    """A diff that gives some arrays another spec where a function gives all the same."""
+    assert chooser.same is not None
+    node, _, code = chooser.same
+    if node.lineno != node.end_lineno:
+        return ""
+    cases = " else ".join(f"{code(dims)} if {condition}" for condition, dims in conditions.items())
+    text = f"({cases} else {ast.unparse(node)})"
+    unnamed = [one for one in chooser.function.args.args if one.arg == _UNNAMED and f"{_UNNAMED}.shape" in text]
+    texts = {(one.lineno, one.col_offset, one.end_col_offset or 0): _NAMED for one in unnamed}
+    if unnamed:
+        text = text.replace(f"{_UNNAMED}.shape", f"{_NAMED}.shape")
+    return replaced_all(file, {(node.lineno, node.col_offset, node.end_col_offset or 0): text, **texts})
+
+
 def _quoted(text: str) -> str:
     return f'"{text}"' if "'" in text else repr(text)
 
@@ -168,6 +229,7 @@ def _quoted(text: str) -> str:
 def _patch(file: str, tree: ast.Module, chooser: _Chooser, conditions: Mapping[str, Dims]) -> str:
     """A diff with one more case for each condition at the beginning of a function."""
     function, lines = chooser.function, read_lines(file)
+    assert isinstance(function, ast.FunctionDef)
     sharding = next(
         (one for one in _returned(function) if isinstance(one, ast.Call) and name_of(one.func) == _SHARDING), None
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -137,6 +137,20 @@ def written_specs(tree: ast.Module, axes: Collection[str] = ()) -> list[Written]
     return list(_specs(tree, (), (), _helpers(tree)._replace(axes=frozenset(axes))))
 
 
+def stated_in(node: ast.AST, tree: ast.Module) -> list[tuple[ast.expr, Dims, Callable[[Dims], str]]]:
+    """The specs and shardings in a part of a source, also by variables: their axes, and code for others.
+
+    Args:
+        node: The part.
+        tree: The source.
+    """
+    constants = _helpers(tree).constants
+    one = constants.get(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(node, ast.expr) and (one := one or _constant(node)) is not None:
+        return [(node, one.axes, one.text)]
+    return [found for child in ast.iter_child_nodes(node) for found in stated_in(child, tree)]
+
+
 def written_on(tree: ast.Module, line: int) -> list[Written]:
     """The specs that one line writes whole.
 
@@ -235,14 +249,21 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, _Constant]]:
     pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Assign) for pair in assigned(node)]
     count = Counter(target.id for target, _ in pairs if isinstance(target, ast.Name))
     for target, value in pairs:
-        if isinstance(target, ast.Name) and count[target.id] == 1 and isinstance(value, ast.Call):
-            is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
-            spec = value.args[1] if is_sharding else value
-            axes = _axes(spec.args) if isinstance(spec, ast.Call) and name_of(spec.func) in _SPECS else None
-            if axes is not None and isinstance(spec, ast.Call):
-                mesh = ast.unparse(value.args[0]) if is_sharding else ""
-                made = spec if _is_for_a_jit(tree, target.id) else None
-                yield target.id, _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, made)
+        found = _constant(value) if isinstance(target, ast.Name) and count[target.id] == 1 else None
+        if found is not None and isinstance(target, ast.Name):
+            yield target.id, found if _is_for_a_jit(tree, target.id) else found._replace(made=None)
+
+
+def _constant(value: ast.expr) -> _Constant | None:
+    """A spec, or a sharding of a mesh, that is written out."""
+    if not isinstance(value, ast.Call):
+        return None
+    is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
+    spec = value.args[1] if is_sharding else value
+    if not isinstance(spec, ast.Call) or name_of(spec.func) not in _SPECS:
+        return None
+    axes, mesh = _axes(spec.args), ast.unparse(value.args[0]) if is_sharding else ""
+    return None if axes is None else _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, spec)
 
 
 def _is_for_a_jit(tree: ast.Module, name: str) -> bool:

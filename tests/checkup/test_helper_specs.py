@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from search.patching import apply_patch
 
 from pyshardy.checkup.helper_specs import helper_patch
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import InterfaceTensor
 
 PATH = """\
@@ -78,3 +80,56 @@ def test_there_is_no_patch_where_nothing_tells_them_apart() -> None:
     assert patched(SHAPE, inputs, {0: ((), ("x",))}) == ""
     assert patched(PATH, tensors(("a[0].up", (8,)), ("b.up", (8,))), {0: (("x",),)}) == ""
     assert patched(SHAPE.replace("jax.tree.map(on_mesh, params)", "on_mesh(params)"), inputs, {0: ((), ("x",))}) == ""
+
+
+SAME = """\
+import jax
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
+
+whole = NamedSharding(mesh, P())
+params = jax.tree.map(choose, params)
+moments = jax.tree.map(lambda _: whole, moments)
+"""
+PUT = """\
+import jax
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+
+def put(path, x):
+    return jax.device_put(x, NamedSharding(mesh, P()))
+
+
+state = jax.tree_util.tree_map_with_path(put, state)
+"""
+WHOLE, ROWS = (TensorSharding("mesh", dims) for dims in ([[], []], [["x"], []]))
+
+
+def test_arrays_of_a_tree_that_gets_one_spec_get_others() -> None:
+    names = "params['up']", "moments['up']", "moments['down']", "moments['scale']"
+    shapes = (8, 16), (8, 16), (16, 8), (8, 8)
+    inputs = [
+        InterfaceTensor(name, index, shape, "f32", WHOLE) for index, (name, shape) in enumerate(zip(names, shapes))
+    ]
+    text = patched(SAME, inputs, {1: ((), ("x",)), 2: (("x",),)})
+    rows, columns = "NamedSharding(mesh, P('x'))", "NamedSharding(mesh, P(None, 'x'))"
+    cases = f"{columns} if x.shape == (8, 16) else {rows} if x.shape == (16, 8) else whole"
+    assert f"moments = jax.tree.map(lambda x: ({cases}), moments)" in text
+    alike = [replace(one, shape=(8, 16)) for one in inputs]
+    assert patched(SAME, alike, {1: ((), ("x",))}) == ""
+
+
+def test_a_function_that_puts_all_arrays_on_a_mesh_alike_chooses_by_the_path() -> None:
+    inputs = [
+        InterfaceTensor(name, index, (8, 8), "f32", WHOLE)
+        for index, name in enumerate(("state.m['a']", "state.m['b']"))
+    ]
+    text = patched(PUT, inputs, {1: ((), ("x",))})
+    condition = "jax.tree_util.keystr(path).endswith(\".m['b']\")"
+    whole, columns = (f"NamedSharding(mesh, {spec})" for spec in ("P()", "P(None, 'x')"))
+    assert f"return jax.device_put(x, ({columns} if {condition} else {whole}))" in text
+
+
+def test_inputs_that_have_other_axes_are_not_given_theirs_there() -> None:
+    inputs = [InterfaceTensor("state.m['a']", 0, (8, 8), "f32", ROWS)]
+    assert patched(PUT, inputs, {0: ((), ("x",))}) == ""
