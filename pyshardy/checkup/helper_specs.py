@@ -31,21 +31,23 @@ _SPEC, _SHARDING = "PartitionSpec", "NamedSharding"
 
 
 class _Chooser(NamedTuple):
-    """A function that a source maps over a tree, and that gives each array its spec.
+    """What gives each array of a tree its spec: a function that a source maps over it, or `jax.device_put` of all.
 
     Attributes:
-        function: The function, which returns specs by path or shape; or one that gives all arrays the same.
+        function: The function, which returns specs by path or shape, or gives all arrays the same; None without one.
         path: The parameter that is the path of an array; empty if there is none.
         shape: The shape of an array as code in the function; empty if it does not get the array.
         trees: The names of the trees that it is mapped over, and of what these become.
         same: The spec that all arrays get, if they get the same: where it stands, its axes, and code for others.
+        put: The code before and after the spec of each array, where there is no function.
     """
 
-    function: ast.FunctionDef | ast.Lambda
+    function: ast.FunctionDef | ast.Lambda | None
     path: str
     shape: str
     trees: frozenset[str] = frozenset()
     same: tuple[ast.expr, Dims, Callable[[Dims], str]] | None = None
+    put: tuple[str, str] = ("", "")
 
     def may_give(self, one: InterfaceTensor) -> bool:
         """Whether an input may have its sharding from here."""
@@ -94,7 +96,7 @@ def helper_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], change
 
 
 def _choosers(tree: ast.Module) -> list[_Chooser]:
-    """The functions of a file that choose specs, which it maps over a tree."""
+    """What chooses the specs of trees in a file."""
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     found: dict[ast.AST, _Chooser] = {}
     for call in ast.walk(tree):
@@ -116,7 +118,19 @@ def _choosers(tree: ast.Module) -> list[_Chooser]:
         if len(same) == 1 and leaf:
             one = found.setdefault(mapped, _Chooser(mapped, path, f"{leaf}.shape", same=same[0]))
             found[mapped] = one._replace(trees=one.trees | trees)
-    return list(found.values())
+    inside = {node for function in found for node in ast.walk(function)}
+    return [*found.values(), *(one for node in ast.walk(tree) if node not in inside for one in _put(tree, node))]
+
+
+def _put(tree: ast.Module, node: ast.AST) -> Iterator[_Chooser]:
+    """A call that puts a whole tree on devices with one spec."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=jax, attr="device_put"), args=[put, spec]):
+            names = frozenset(filter(None, (name_of(put), *_becomes(tree, node))))
+            around = f"{ast.unparse(jax)}.tree.map(lambda {_NAMED}: ", f", {ast.unparse(put)})"
+            for same in stated_in(spec, tree):
+                if same[0] is spec:
+                    yield _Chooser(None, "", f"{_NAMED}.shape", names, same, around)
 
 
 def _becomes(tree: ast.Module, call: ast.Call) -> Iterator[str]:
@@ -215,10 +229,12 @@ def _same_patch(file: str, chooser: _Chooser, conditions: Mapping[str, Dims]) ->
         return ""
     cases = " else ".join(f"{code(dims)} if {condition}" for condition, dims in conditions.items())
     text = f"({cases} else {ast.unparse(node)})"
-    unnamed = [one for one in chooser.function.args.args if one.arg == _UNNAMED and f"{_UNNAMED}.shape" in text]
+    given = [] if chooser.function is None else chooser.function.args.args
+    unnamed = [one for one in given if one.arg == _UNNAMED and f"{_UNNAMED}.shape" in text]
     texts = {(one.lineno, one.col_offset, one.end_col_offset or 0): _NAMED for one in unnamed}
     if unnamed:
         text = text.replace(f"{_UNNAMED}.shape", f"{_NAMED}.shape")
+    text = text.join(chooser.put)
     return replaced_all(file, {(node.lineno, node.col_offset, node.end_col_offset or 0): text, **texts})
 
 

@@ -20,6 +20,7 @@ from pyshardy.checkup.families import (
 )
 from pyshardy.checkup.helper_specs import helper_patch
 from pyshardy.checkup.partners import Partners
+from pyshardy.checkup.returned import given_patch
 from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, spec_patch
 from pyshardy.checkup.table_specs import table_patch
@@ -312,6 +313,12 @@ def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, 
     return {number: one for number, one in found.items() if one.sharding is not None and _is_same(one, given[number])}
 
 
+def _as_spec(sharding: TensorSharding | None) -> Dims | None:
+    """The axes of a sharding; None where no spec can say them, as those of parts of axes."""
+    is_plain = sharding is not None and all(axis.is_full for axes in sharding.dim_axes for axis in axes)
+    return without_end(dims_of(sharding)) if sharding is not None and is_plain else None
+
+
 def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
     return sharding is not None and one.sharding is not None and dims_of(one.sharding) == dims_of(sharding)
 
@@ -335,5 +342,7 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
     if (text := spec_patch(files, edits)) or call is None:
         return text or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
     if any(map(call.is_spec, heads)):
-        return call.in_patch({names[index]: dims for index, dims in news.items()})
+        given = [one for one in inputs if head_of(one.name) in heads]
+        axes = {one.name: _as_spec(one.sharding) for one in given}
+        return given_patch(call, axes | {names[index]: dims for index, dims in news.items()}, files)
     return table_patch(files, inputs, news) or helper_patch(files, inputs, news)

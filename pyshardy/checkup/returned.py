@@ -1,13 +1,13 @@
-"""The shardings of a program's outputs as code: the tree that `jax.jit` takes as `out_shardings`."""
+"""The shardings of a program's outputs and arguments as code: the trees that `jax.jit` takes."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyshardy.checkup.source import JitCall
+from pyshardy.checkup.source import JitCall, replaced_all
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
@@ -60,15 +60,7 @@ def returned_patch(
     tree = syntax_tree(call.file) if call is not None else None
     if call is None or tree is None or call.is_equinox:
         return ""
-    mesh = mesh_variable(tree)
-    spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
-
-    def text(axes: Dims | None) -> str:
-        if axes is None:
-            return _NONE
-        return f"{sharding}({mesh}, {format_spec(axes, spec)})" if mesh else format_spec(axes, spec)
-
-    leaves = []
+    text, leaves = _writer(tree), []
     for name, axes in outputs.items():
         found = _parsed(name)
         if found is None or found[0] != _RESULT:
@@ -80,6 +72,49 @@ def returned_patch(
     trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
     code = _tree(leaves, 0, trees)
     return call.out_patch(code) if code else ""
+
+
+def given_patch(call: JitCall, arguments: Mapping[str, Dims | None], files: Sequence[str] = ()) -> str:
+    """A diff that gives the `jax.jit` of a function other shardings of arguments.
+
+    Args:
+        call: Where the function is jitted.
+        arguments: The axes of all arrays of these arguments by their names.
+        files: The user's files, which say what is a list and what a tuple.
+
+    Returns:
+        The diff; empty unless each argument has an entry of `in_shardings` that is one spec for all of its arrays.
+    """
+    tree = syntax_tree(call.file)
+    if tree is None:
+        return ""
+    text, heads = _writer(tree), dict[str, list[_Leaf]]()
+    for name, axes in arguments.items():
+        found = _parsed(name)
+        if found is None or axes is None:
+            return ""
+        heads.setdefault(found[0], []).append(_Leaf(found[1], text(axes), found))
+    trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
+    texts: dict[tuple[int, int, int], str] = {}
+    for head, leaves in heads.items():
+        node, code = call.ins.get(head), _tree(leaves, 0, trees)
+        if node is None or not code or node.lineno != node.end_lineno or not call.is_spec(head):
+            return ""
+        texts[node.lineno, node.col_offset, node.end_col_offset or 0] = code
+    return replaced_all(call.file, texts)
+
+
+def _writer(tree: ast.Module) -> Callable[[Dims | None], str]:
+    """How a file writes the sharding of some axes."""
+    mesh = mesh_variable(tree)
+    spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
+
+    def text(axes: Dims | None) -> str:
+        if axes is None:
+            return _NONE
+        return f"{sharding}({mesh}, {format_spec(axes, spec)})" if mesh else format_spec(axes, spec)
+
+    return text
 
 
 def _parsed(name: str) -> tuple[str, _Path] | None:

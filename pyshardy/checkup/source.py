@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
-from pyshardy.core.spec import format_spec
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.report.patch import file_diff, mesh_variable, name_of_class
+from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.imports import with_imported
 from pyshardy.source.places import SourcePlace, is_library
@@ -89,24 +87,6 @@ class JitCall(NamedTuple):
         text = f", {argument}" if self.has_arguments else f"({argument})"
         return replaced(self.file, self.line, self.column, self.column, text)
 
-    def in_patch(self, specs: Mapping[str, Dims]) -> str:
-        """A diff that gives arguments other `in_shardings`; empty unless each of them has an entry that is a spec.
-
-        Args:
-            specs: The axes of each array by the name of its argument.
-        """
-        tree = syntax_tree(self.file)
-        mesh = "" if tree is None else mesh_variable(tree)
-        texts: dict[tuple[int, int, int], str] = {}
-        for name, axes in specs.items():
-            node = self.ins.get(name)
-            if tree is None or node is None or node.lineno != node.end_lineno or not self.is_spec(name):
-                return ""
-            spec = format_spec(axes, name_of_class(tree, "PartitionSpec"))
-            text = f"{name_of_class(tree, 'NamedSharding')}({mesh}, {spec})" if mesh else spec
-            texts[node.lineno, node.col_offset, node.end_col_offset or 0] = text
-        return replaced_all(self.file, texts)
-
     def is_spec(self, argument: str) -> bool:
         """Whether `in_shardings` has one spec for an argument, or a variable that is one."""
         tree, node = syntax_tree(self.file), self.ins.get(argument)
@@ -178,12 +158,16 @@ def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -
     out = next((word.value for word in call.keywords if word.arg == _OUT), None)
     given = next((word.value for word in call.keywords if word.arg == _IN), None)
     entries = given.elts if isinstance(given, ast.Tuple | ast.List) else []
-    ins = {
-        name: one
-        for name, one in _paired(names, entries)
-        if not any(isinstance(part, ast.Constant) and part.value is None for part in ast.walk(one))
-    }
+    ins = {name: one for name, one in _paired(names, entries) if not _leaves_open(one)}
     return JitCall(file, *max(ends), True, ast.unparse(function), out, ins)
+
+
+def _leaves_open(node: ast.AST) -> bool:
+    """Whether an entry of `in_shardings` leaves some arrays to JAX."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    is_spec = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
+    return not is_spec and any(map(_leaves_open, ast.iter_child_nodes(node)))
 
 
 def _paired(names: Sequence[str], entries: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:

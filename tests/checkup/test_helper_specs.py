@@ -133,3 +133,12 @@ def test_a_function_that_puts_all_arrays_on_a_mesh_alike_chooses_by_the_path() -
 def test_inputs_that_have_other_axes_are_not_given_theirs_there() -> None:
     inputs = [InterfaceTensor("state.m['a']", 0, (8, 8), "f32", ROWS)]
     assert patched(PUT, inputs, {0: ((), ("x",))}) == ""
+
+
+def test_a_tree_that_is_put_on_a_mesh_as_a_whole_is_put_array_by_array() -> None:
+    source = SAME.replace("jax.tree.map(lambda _: whole, moments)", "jax.device_put(moments, whole)")
+    given = ("params['up']", (8, 16)), ("moments['up']", (8, 16)), ("moments['scale']", (8,))
+    inputs = [InterfaceTensor(name, index, shape, "f32", WHOLE) for index, (name, shape) in enumerate(given)]
+    text = patched(source, inputs, {1: ((), ("x",))})
+    case = "NamedSharding(mesh, P(None, 'x')) if x.shape == (8, 16) else whole"
+    assert f"moments = jax.device_put(moments, jax.tree.map(lambda x: ({case}), moments))" in text

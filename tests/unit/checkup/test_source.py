@@ -10,7 +10,7 @@ import pytest
 from search.patching import apply_patch
 
 from pyshardy.checkup.code import _patch, _strided_patch
-from pyshardy.checkup.returned import returned_patch
+from pyshardy.checkup.returned import given_patch, returned_patch
 from pyshardy.checkup.source import jit_call
 from pyshardy.checkup.specs import SpecChange, line_patch, spec_patch
 from pyshardy.core.axes import Dims
@@ -306,11 +306,30 @@ def test_arguments_get_shardings_where_the_function_is_jitted(file: Path) -> Non
     file.write_text(f"{start}step = jit(f, in_shardings=(*places, rows, rows))\n")
     call = jit_call([str(file)], "f")
     assert call is not None and call.is_spec("x") and not call.is_spec("model")
-    assert added(call.in_patch({"x": (("x", "y"),)})) == ["step = jit(f, in_shardings=(*places, P(('x', 'y')), rows))"]
-    assert call.in_patch({"x": (("y",),), "model": ()}) == ""
+    assert added(given_patch(call, {"x": (("x", "y"),)})) == [
+        "step = jit(f, in_shardings=(*places, P(('x', 'y')), rows))"
+    ]
+    assert given_patch(call, {"x": (("y",),), "model": ()}) == ""
     file.write_text(f"{start}step = jit(f, in_shardings=(a, *places, *more))\n")
     call = jit_call([str(file)], "f")
     assert call is not None and not call.ins
+
+
+def test_one_array_of_an_argument_that_has_one_spec_gets_another(file: Path) -> None:
+    start = "from jax.sharding import PartitionSpec as P\ndef f(params, batch): return params\n"
+    file.write_text(f"{start}step = jit(f, in_shardings=(P(None, 'x'), P('x')))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and call.is_spec("params") and call.is_spec("batch")
+    arrays: dict[str, Dims | None] = {"batch['mask']": (("x",),), "batch['tokens']": (("x", "y"),)}
+    assert added(given_patch(call, arrays)) == [
+        "step = jit(f, in_shardings=(P(None, 'x'), {'mask': P('x'), 'tokens': P(('x', 'y'))}))"
+    ]
+    layers: dict[str, Dims | None] = {"params[0].up": (), "params[1].up": (("x",),)}
+    assert given_patch(call, layers) == given_patch(call, arrays | {"batch['open']": None}) == ""
+    listed: dict[str, Dims | None] = {"params[0]": (), "params[1]": (("x",),)}
+    assert given_patch(call, listed, [str(file)]) == ""  # a list or a tuple?
+    file.write_text(f"{file.read_text()}params = [a, b]\n")
+    assert "in_shardings=([P(), P('x')], P('x'))" in given_patch(call, listed, [str(file)])
 
 
 def test_outputs_of_a_tree_with_attributes_get_what_is_given_to_the_argument(file: Path) -> None:
