@@ -110,7 +110,7 @@ def _choosers(tree: ast.Module) -> list[_Chooser]:
         path, leaf = (given[0] if has_path and given else ""), next(iter(given[has_path : has_path + 1]), "")
         trees = frozenset(filter(None, (*map(name_of, call.args[1:2]), *_becomes(tree, call))))
         called = list(_called(mapped, functions, path, leaf))
-        choosing = [one for one in called if any(map(_is_spec, _returned(one[0])))]
+        choosing = [one for one in called if (one[1] or one[2]) and any(map(_is_spec, _returned(one[0])))]
         for function, own_path, shape in choosing:
             one = found.setdefault(function, _Chooser(function, own_path, shape))
             found[function] = one._replace(trees=one.trees | trees)

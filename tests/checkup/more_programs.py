@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkup.programs import HEAD, Case
+from checkup.programs import HEAD, STATE, Case
 
 _ATTENTION = (
     HEAD
@@ -289,6 +289,11 @@ MORE_CASES = {
     "a rule that lacks an axis": Case(_BATCH_RULE, (('("batch", ("data", "model"))', '("batch", "data")'),), ("rule",), "'batch'"),
     "a batch along the axis of the weights": Case(
         _IDLE, (('(16384, 2048), P("data")', '(16384, 2048), P("model")'),), ("layout",), 'nothing is split along "data"',
+    ),
+    "a state that a mapped function makes whole": Case(
+        STATE.replace("mean = {name: array(shape, mean_specs[name]) for name, shape in shapes.items()}",
+                       "mean = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), params)"),
+        (("sharding=x.sharding)", "sharding=on(P()))"),), ("whole state",), "mean['down']",
     ),
     "a cache that is split by pages": Case(
         _PAGES, (('heads = P(None, None, "model")', 'heads = P("model")'),), ("conflict",), "`pools[*]`",

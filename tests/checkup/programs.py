@@ -182,7 +182,7 @@ p = {
 arguments = p, array((16, 1024, 1024), P("data"))
 """
 )
-_STATE = (
+STATE = (
     HEAD
     + """\
 specs = {"up": P("data", "model"), "down": P("model", "data")}
@@ -275,14 +275,14 @@ CASES = {
         _EXPERTS, (('constrain(inside, P("model", "data"))', 'constrain(inside, P("model"))'),), ("constraint",), 'drops "data"'
     ),
     "a state that is whole": Case(
-        _STATE, (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
+        STATE, (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
         ("whole state",), "mean",
     ),
     "a weight that is whole": Case(
         _LAYERS, (('"down": P("model", None)}', '"down": P()}'),), ("whole state",), "`layers[*]['down']` is P()"
     ),
     "a state that is whole, in and out": Case(
-        _STATE.replace('donate_argnames=("params", "mean"))', 'out_shardings=(*given, None), donate_argnames=("params", "mean"))')
+        STATE.replace('donate_argnames=("params", "mean"))', 'out_shardings=(*given, None), donate_argnames=("params", "mean"))')
         .replace("step = jax.jit", "given = [{name: on(spec) for name, spec in one.items()} for one in (specs, mean_specs)]\nstep = jax.jit"),
         (('mean_specs = {"up": P("data", "model"), "down": P("model", "data")}', 'mean_specs = {"up": P(), "down": P()}'),),
         ("whole state",), "mean",
@@ -292,7 +292,7 @@ CASES = {
         ("lost axis",), "every 4th row",
     ),
     "outputs that are whole": Case(
-        _STATE.replace('step = jax.jit(update, donate_argnames=("params", "mean"))',
+        STATE.replace('step = jax.jit(update, donate_argnames=("params", "mean"))',
                        "given = {name: on(spec) for name, spec in specs.items()}\n"
                        'step = jax.jit(\n    update,\n    in_shardings=(given, given, on(P("data"))),\n'
                        '    out_shardings=(given, given, None),\n    donate_argnames=("params", "mean"),\n)'),
