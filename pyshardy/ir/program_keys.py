@@ -23,7 +23,8 @@ class ProgramKeys:
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[Hashable, int] = {}
+        self._kinds: dict[Hashable, int] = {}
+        """The number of each kind of op: its name, attributes and types."""
         self._attrs: dict[int, tuple[Any, Hashable]] = {}
         """What is compared of attributes, by identity; they are kept, as ops of several programs share them."""
 
@@ -36,14 +37,14 @@ class ProgramKeys:
         values: defaultdict[Value, int] = defaultdict(count().__next__)
         key: list[int] = []
         for op in ops_in(root):
-            operands = tuple([values[value] for value in op.operands])
+            operands = [values[value] for value in op.operands]
             if op.name in _CONSTRAINING and op.attrs["sharding"] == get_sharding(op.operands[0]):
                 values[op.result] = operands[0]
                 continue
-            results = tuple([(values[value], value.type) for value in op.results])
-            inside = [values[value] for region in op.regions for block in region.blocks for value in block.args]
-            of_op = op.name, self._of_attrs(op.attrs), operands, results, tuple(inside)
-            key.append(self._numbers.setdefault(of_op, len(self._numbers)))
+            made = [*op.results, *(value for region in op.regions for block in region.blocks for value in block.args)]
+            kind = op.name, self._of_attrs(op.attrs), tuple([value.type for value in made]), len(op.results)
+            key.append(self._kinds.setdefault(kind, len(self._kinds)))
+            key += [-1 - values[value] for value in (*op.operands, *made)]  # no number of a kind is negative
         return tuple(key)
 
     def _of_attrs(self, attrs: Any) -> Hashable:
