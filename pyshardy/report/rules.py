@@ -12,7 +12,7 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.spec import PartitionSpec, format_spec
 
 _KEY = re.compile(r"\[[^\]]*\]|\.?[^\[.]+")
-_REST = "*"
+REST = "*"
 """The pattern of the last rule, which fits every name."""
 
 
@@ -101,9 +101,9 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
             later[f"*{shortest}", one.axes] = later.get((f"*{shortest}", one.axes), 0) + one.arrays
             continue
         if shortest not in common and not one.axes:
-            pattern = _REST
+            pattern = REST
         counts[pattern, one.axes] = counts.get((pattern, one.axes), 0) + one.arrays
-    last = counts.pop((_REST, ()), 0)
+    last = counts.pop((REST, ()), 0)
     found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
     rest = [PlanRule(pattern, axes, count) for (pattern, axes), count in later.items()]
     found = [*_by_starts(found, known), *rest]
@@ -111,7 +111,7 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
         found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
         found.sort(key=lambda rule: sum(rule.fits(one.name) for one in known))
         last = 0
-    return (*found, PlanRule(_REST, (), last))
+    return (*found, PlanRule(REST, (), last))
 
 
 def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[PlanRule]:
