@@ -103,7 +103,7 @@ def _improve(state: SearchState) -> None:
     """Price the best other shardings of every rule, and take what is better, until nothing is."""
     for _ in range(_MOST_ROUNDS):
         plan = best_answer(state)
-        if plan is None or time.monotonic() > state.explained_by:
+        if plan is None or time.monotonic() + state.whole_seconds > state.explained_by:  # to partition what is better
             return
         better = better_sharding(state, plan)
         if better is None or not _taken(state, Answer(better, plan.constraints)):
