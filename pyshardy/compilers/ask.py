@@ -17,6 +17,7 @@ from pyshardy.core.devices import replica_groups
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
 from pyshardy.ir.device_groups import is_along_axes, mesh_and_axes
+from pyshardy.ir.diagnostics import errors_of
 from pyshardy.ir.functions import arg_attrs, main_function, result_attrs, result_count, set_arg_attr, set_result_attr
 from pyshardy.ir.hlo import bytecode_of_hlo_proto
 from pyshardy.ir.hlo_proto import hlo_module_proto
@@ -224,16 +225,16 @@ def _module(proto: bytes, module: Module, name: str) -> Module:
     for opcode, stand_in in _STAND_INS.items():
         content = content.replace(opcode, stand_in)
     bytecode = bytecode_of_hlo_proto(content, name)
-    with module.context:
+    with module.context, errors_of(module.context) as errors:
         try:
             parsed = ir.Module.parse(bytecode)
         except ir.MLIRError as error:
             raise InvalidModuleError(
-                "reading a module",
-                where=name,
-                got=" ".join(str(error).split()),
-                needed="ops that this jaxlib knows",
-                hint="install a jaxlib as new as the compiler",
+                f"reading {name}",
+                where=format_location(errors[0].location) if errors else None,
+                got=errors[0].message if errors else " ".join(str(error).split()),
+                needed="a valid program of ops that this jaxlib knows",
+                hint="other shardings, as partitioners have faults; or a jaxlib as new as the compiler",
             ) from error
         return module.with_root(read_module(parsed, module.attrs))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import shorten
 
 from pyshardy.core.text import format_bytes
 from pyshardy.report.constraints import PlanConstraint
@@ -13,6 +14,8 @@ from pyshardy.report.rules import NamedSpec, PlanRule, rules_of
 FAR = 2
 """From this factor of the estimated bytes on, the compiler's program is said to differ."""
 THE_PLAN = "the plan"
+_MOST_LETTERS = 200
+"""The number of letters of what a compiler says that is printed; a plan as data has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +108,11 @@ class CompiledRow:
 
         >>> CompiledRow("the plan", 1.0, 1.0, True, 3000, 1.0, 1000, 64).words
         'sends 3.0 times what was estimated; 64 B of tensors are gathered whole on every device'
+        >>> len(CompiledRow("the plan", 0.0, 0.0, False, 0, 1.0, 0, refusal=80 * "unknown op ").words) < 250
+        True
         """
         if self.refusal:
-            return f"the compiler refuses it: {self.refusal}"
+            return f"the compiler refuses it: {shorten(self.refusal, _MOST_LETTERS, placeholder=' ...')}"
         said = []
         if self.is_far:
             times = self.sent_bytes / self.estimated_sent_bytes if self.estimated_sent_bytes else 0.0

@@ -12,7 +12,8 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.spec import PartitionSpec, format_spec
 
 _KEY = re.compile(r"\[[^\]]*\]|\.?[^\[.]+")
-_REST = "*"
+_LAST_WORD = re.compile(r"(.*\w_)[A-Za-z]+('\])")
+REST = "*"
 """The pattern of the last rule, which fits every name."""
 
 
@@ -101,17 +102,17 @@ def rules_of(specs: Iterable[NamedSpec]) -> tuple[PlanRule, ...]:
             later[f"*{shortest}", one.axes] = later.get((f"*{shortest}", one.axes), 0) + one.arrays
             continue
         if shortest not in common and not one.axes:
-            pattern = _REST
+            pattern = REST
         counts[pattern, one.axes] = counts.get((pattern, one.axes), 0) + one.arrays
-    last = counts.pop((_REST, ()), 0)
+    last = counts.pop((REST, ()), 0)
     found = [PlanRule(pattern, axes, count) for (pattern, axes), count in counts.items()]
     rest = [PlanRule(pattern, axes, count) for (pattern, axes), count in later.items()]
-    found = [*_by_starts(found, known), *rest]
+    found = _without_last_words([*_by_starts(found, known), *rest], known)
     if not all(_decided(found, one) for one in known):  # a pattern with stars in the middle fits other names, too
         found = [PlanRule(one.name, one.axes, one.arrays) for one in known]
         found.sort(key=lambda rule: sum(rule.fits(one.name) for one in known))
         last = 0
-    return (*found, PlanRule(_REST, (), last))
+    return (*found, PlanRule(REST, (), last))
 
 
 def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[PlanRule]:
@@ -139,6 +140,28 @@ def _by_starts(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[Pl
             for one in members:
                 del single[one.name]
     return [*found, *single.values(), *joined]
+
+
+def _without_last_words(rules: Sequence[PlanRule], known: Sequence[NamedSpec]) -> list[PlanRule]:
+    """The rules, in which one replaces those whose names differ in the last word: state of an optimizer in keras.
+
+    >>> names = [f"*['adam/w_kernel_{kind}']" for kind in ("momentum", "velocity")]
+    >>> [rule.pattern for rule in _without_last_words([PlanRule(name, (("x",),), 1) for name in names], [])]
+    ["*['adam/w_kernel_*']"]
+    """
+    alike: dict[tuple[Dims, str, str], list[PlanRule]] = {}
+    for rule in rules:
+        match = _LAST_WORD.fullmatch(rule.pattern)
+        if match is not None:
+            alike.setdefault((rule.axes, match[1], match[2]), []).append(rule)
+    found = list(rules)
+    for (_, start, end), members in alike.items():
+        if len(members) > 1:
+            joined = PlanRule(f"{start}*{end}", members[0].axes, sum(one.count for one in members))
+            fewer = [joined if one is members[0] else one for one in found if one is members[0] or one not in members]
+            if all(_decided(fewer, one) for one in known if _decided(found, one)):
+                found = fewer
+    return found
 
 
 def _common(found: Counter[Dims]) -> Dims:

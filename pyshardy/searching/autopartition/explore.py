@@ -66,22 +66,27 @@ PriceFunction = Callable[[Assignment], "StepCost | None"]
 
 
 class RoughEstimates(Mapping[Assignment, "StepCost | None"]):
-    """Rough estimates that are made when they are asked for, up to a number of new ones.
+    """Rough estimates that are made when they are asked for, up to a number of new ones and until a time.
 
     Args:
         price: Makes the estimate of an assignment.
         most: The largest number of new ones.
         known: Those that are known.
+        until: The time, as `time.monotonic` counts.
     """
 
     def __init__(
-        self, price: PriceFunction, most: int, known: Mapping[Assignment, StepCost | None] = MappingProxyType({})
+        self,
+        price: PriceFunction,
+        most: int,
+        known: Mapping[Assignment, StepCost | None] = MappingProxyType({}),
+        until: float = math.inf,
     ) -> None:
-        self._price, self._found, self._most = price, dict(known), len(known) + most
+        self._price, self._found, self._most, self._until = price, dict(known), len(known) + most, until
 
     def __getitem__(self, assignment: Assignment) -> StepCost | None:
         if assignment not in self._found:
-            if len(self._found) >= self._most:
+            if len(self._found) >= self._most or time.monotonic() > self._until:
                 raise KeyError(assignment)
             self._found[assignment] = self._price(assignment)
         return self._found[assignment]

@@ -71,12 +71,14 @@ def used_alike(problem: Problem, dims: DimUnion, members: Sequence[int]) -> list
     if len(members) == 1:
         return [list(members)]
     of_layers = [_is_of_layers(problem, value) for value in values]
-    uses_of_layers = {_first_use(problem, value) for value, is_so in zip(values, of_layers) if is_so and value >= 0}
+    known = [value for value, is_so in zip(values, of_layers) if is_so and value >= 0]
+    uses_of_layers = {_first_use(problem, value) for value in known}
+    beside = {_uses_beside_layers(problem, value) for value in known}
     groups: list[tuple[Hashable, set[tuple[int, int]], list[int]]] = []
     for member, value, is_of_layers in zip(members, values, of_layers):
         use: Hashable = _LAYERS if is_of_layers else _first_use(problem, value)
         places: set[tuple[int, int]] = set()
-        if use is _LAYERS or use in uses_of_layers:
+        if use is _LAYERS or use in uses_of_layers or (known and _uses_beside_layers(problem, value) in beside):
             use = _LAYERS
         else:
             places = {(dims.find(value, dim), dim) for dim in range(len(problem.inputs[member].shape))}
@@ -99,6 +101,12 @@ def _agree(places: set[tuple[int, int]], taken: set[tuple[int, int]]) -> bool:
 def _is_of_layers(problem: Problem, value: int) -> bool:
     """Whether repeated layers use an input, or its own layer is left out."""
     return value < 0 or bool(problem.layers) and any(problem.layers[op][0] >= 0 for op in problem.program.users[value])
+
+
+def _uses_beside_layers(problem: Problem, value: int) -> frozenset[str]:
+    """The names of the ops that use an input outside of repeated layers: all its ops, if its own layer is left out."""
+    program = problem.program
+    return frozenset(program.kind(op).name for op in program.users[value] if problem.layers[op][0] < 0)
 
 
 def _first_use(problem: Problem, value: int) -> Hashable:

@@ -10,7 +10,7 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.reasons import PlanReason, RuleCollective
-from pyshardy.report.rules import NamedSpec, rules_of, without_end
+from pyshardy.report.rules import REST, NamedSpec, rules_of, without_end
 from pyshardy.searching.autopartition.moves import put, put_all, take
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.autopartition.space import Assignment, Space
@@ -161,11 +161,11 @@ class _Asker:
         is_exact = own is not None and bool(priced)
         if not is_exact:
             priced, own = self._rough(new[: 2 * _MOST_ROUGH]), self.state.rough(self.plan)
-        decision = f"{format_spec(rule.axes)} for {rule.pattern if rule.axes else _NOTHING}"
+        decision = f"{format_spec(rule.axes)} for {_NOTHING if rule.pattern == REST else rule.pattern}"
         score = self.state.checker.score
         worse = [] if own is None else [one for one, cost in priced.items() if score(cost) >= score(own)]
         best = min(worse, key=lambda one: score(priced[one]), default=None)
-        if best is None and priced and not is_exact:  # by rough estimates all others look better, which is decided now
+        if best is None and priced and not is_exact and time.monotonic() < self.end:  # all others look better
             best = min(priced, key=lambda one: score(priced[one]))
             found = self.state.price(Answer(best, self.plan.constraints))
             if found is not None and self.own is not None:

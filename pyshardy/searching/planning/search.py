@@ -104,7 +104,8 @@ class Search(SearchState):
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
         self.checker.look_at("exact estimates", dict.fromkeys(wanted), _PATIENCE, _SHARE_OF_KNOWN)
-        rough = RoughEstimates(lambda one: self.rough(Answer(one, {})), self.checker.limits.most, self.explorer.found)
+        limits = self.checker.limits
+        rough = RoughEstimates(lambda one: self.rough(Answer(one, {})), limits.most, self.explorer.found, limits.until)
         self.checker.climb(rough)
         if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from pyshardy.report.plan import PlanRow
-from pyshardy.searching.autopartition.moves import without_axes_of_small
+from pyshardy.searching.autopartition.moves import batch_classes, put, weights, without_axes_of_small
 from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.autopartition.space import Assignment
 from pyshardy.searching.planning.constraining import NOTHING, ConstrainedAssignment
 from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_row
@@ -20,7 +21,7 @@ _MOST_ROUNDS = 2
 _LATER = 1.05
 """The share of the budget after which the plan is not made simpler."""
 _SIMPLER = 5e-4
-"""By this share a plan may be worse if its small parameters stay whole."""
+"""By this share a plan may be worse if its small parameters stay whole, and its batch is split."""
 _MOST_WHOLE = 8
 """The number of candidates that are partitioned because they look better than the plan."""
 
@@ -49,7 +50,7 @@ def settle(state: SearchState) -> None:
         state.constrained = None
     _improve(state)
     _prune(state)
-    _keep_small_whole(state)
+    _make_usual(state)
     best = best_row(state)
     assert best is not None
     state.given_row = given_row(state, best)
@@ -103,7 +104,7 @@ def _improve(state: SearchState) -> None:
     """Price the best other shardings of every rule, and take what is better, until nothing is."""
     for _ in range(_MOST_ROUNDS):
         plan = best_answer(state)
-        if plan is None or time.monotonic() > state.explained_by:
+        if plan is None or time.monotonic() + state.whole_seconds > state.explained_by:  # to partition what is better
             return
         better = better_sharding(state, plan)
         if better is None or not _taken(state, Answer(better, plan.constraints)):
@@ -124,14 +125,15 @@ def _prune(state: SearchState) -> None:
         state.constrained = new, pruned
 
 
-def _keep_small_whole(state: SearchState) -> None:
-    """Leave small parameters whole, such as norms and biases, if that costs next to nothing."""
+def _make_usual(state: SearchState) -> None:
+    """Leave small parameters whole, such as norms and biases, and split the batch, if that costs next to nothing."""
     plan, before = best_answer(state), best_row(state)
-    if plan is None or before is None:
-        return
-    assignment = state.explorer.symmetry.first(without_axes_of_small(state.space, plan.assignment))
     until = state.started + _LATER * state.options.budget_s
-    if assignment == plan.assignment or time.monotonic() + state.whole_seconds > until:
+    if plan is None or before is None or time.monotonic() + state.whole_seconds > until:
+        return
+    usual = without_axes_of_small(state.space, _with_batch(state, plan))
+    assignment = state.explorer.symmetry.first(usual)
+    if assignment == plan.assignment:
         return
     answer, constraining = Answer(assignment, plan.constraints), state.constraining
     if not plan.constraints or constraining is None:
@@ -143,6 +145,23 @@ def _keep_small_whole(state: SearchState) -> None:
     if row is not None and not state.objective.is_better(before, row, _SIMPLER):
         found = ConstrainedAssignment(answer, step_cost_of(row))
         state.constrained = row, found
+
+
+def _with_batch(state: SearchState, plan: Answer) -> Assignment:
+    """The shardings of a plan, with the batch of inputs split along an axis if it is not and that costs nothing."""
+    space, assignment = state.space, plan.assignment
+    of_weights = set(weights(space))
+    places = [place for number in batch_classes(space) for place in space.classes[number].places]
+    places = [(group, dim) for group, dim in places if group not in of_weights and space.groups[group].is_free]
+    own = state.price(plan)
+    if own is None or any(assignment[group][dim] for group, dim in places):
+        return assignment
+    found = {put(space, assignment, axis, places): axis for axis, _ in space.axes}
+    priced = {one: state.price(Answer(one, plan.constraints)) for one in found if one != assignment}
+    score = state.checker.score
+    costs = {one: score(cost) for one, cost in priced.items() if cost is not None}
+    best = min(costs, key=lambda one: costs[one], default=None)
+    return assignment if best is None or costs[best][0] > score(own)[0] * (1 + _SIMPLER) else best
 
 
 def best_answer(state: SearchState) -> Answer | None:

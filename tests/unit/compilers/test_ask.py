@@ -13,7 +13,7 @@ import pyshardy
 from pyshardy.compilers import ask as module_of_ask
 from pyshardy.compilers.ask import ask
 from pyshardy.core.notation import parse_sharding
-from pyshardy.errors import ShardyError, UsageError
+from pyshardy.errors import InvalidModuleError, ShardyError, UsageError
 from pyshardy.results.compiled import check_with_compiler
 
 from .programs import REPLICATED, SUMMED
@@ -181,3 +181,19 @@ def test_a_partitioner_in_python_is_not_known_to_the_compiler() -> None:
     assert str(propagated.inputs[0].sharding) == '<@mesh, [{"x"}, {}]>'
     with pytest.raises(ShardyError, match="got a partitioner that is a Python function"):
         pyshardy.partition(propagated)
+
+
+def test_an_invalid_program_of_a_compiler_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"""func.func @main(%a: tensor<16xf32>, %i: tensor<i32>) -> tensor<32xf32> {
+      %0 = "stablehlo.dynamic_slice"(%a, %i) <{slice_sizes = array<i64: 32>}>
+        : (tensor<16xf32>, tensor<i32>) -> tensor<32xf32> loc("gather.5")
+      return %0 : tensor<32xf32>
+    }"""
+    module = pyshardy.load("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }")
+    monkeypatch.setattr(module_of_ask, "hlo_module_proto", lambda proto: proto)
+    monkeypatch.setattr(module_of_ask, "bytecode_of_hlo_proto", lambda proto, name: text)
+    with pytest.raises(InvalidModuleError) as refused:
+        module_of_ask._module(b"", module, "what a compiler partitioned")
+    said = str(refused.value)
+    assert said.startswith("reading what a compiler partitioned: got has slice size 32 greater than dimension size 16")
+    assert "at gather.5" in said and "other shardings" in said and len(said.splitlines()) == 3

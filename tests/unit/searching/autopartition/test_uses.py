@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
+import pytest
 
 from pyshardy.searching.autopartition.moves import batch_class, states
 from pyshardy.searching.autopartition.registry import answer_of
+from pyshardy.searching.autopartition.uses import used_alike
 
 from .test_tactics import named, shape, space_of, space_of_step
 
@@ -146,3 +150,18 @@ def test_the_batch_may_come_behind_microbatches() -> None:
     batch = batch_class(space)
     assert batch is not None
     assert [(space.groups[group].name, dim) for group, dim in space.classes[batch].places] == [("data[*]", 1)]
+
+
+@pytest.mark.parametrize(
+    ("ops", "groups"), [(["add", "multiply"], [[0, 1, 2]]), (["dot", "add", "multiply"], [[0, 1], [2]])]
+)
+def test_an_input_of_a_layer_that_is_left_out_has_the_other_uses_of_its_kind(
+    ops: list[str], groups: list[list[int]]
+) -> None:
+    names = ["convert", "add", "multiply"] * 2 + ops  # two layers, and what is left of the uses of a third
+    layers = [(0, 2), (-1, 1), (-1, 1)] * 2 + [(-1, 1)] * len(ops)
+    users = [[0, 1, 2], [3, 4, 5], list(range(6, 6 + len(ops)))]
+    program = SimpleNamespace(users=users, kind=lambda op: SimpleNamespace(name=names[op], rule=None), tensors=[()] * 9)
+    inputs = [SimpleNamespace(value=value, shape=(8, 8)) for value in range(3)]
+    problem, dims = SimpleNamespace(inputs=inputs, layers=layers, program=program), SimpleNamespace(find=lambda *at: at)
+    assert used_alike(problem, dims, [0, 1, 2]) == groups  # type: ignore[arg-type]

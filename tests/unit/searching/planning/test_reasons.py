@@ -12,7 +12,7 @@ import pyshardy
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.report.reasons import PlanReason, RuleCollective
-from pyshardy.searching.autopartition.moves import take
+from pyshardy.searching.autopartition.moves import put_all, take
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import Answer
 from pyshardy.searching.planning.options import SearchOptions
@@ -131,3 +131,19 @@ def test_without_time_reasons_are_quick(plan: Answer) -> None:
     reasons = [reason for reason in reasons_of(late, plan) if reason.instead]
     assert reasons and not any(reason.is_exact or reason.collectives for reason in reasons)
     assert all("about" in reason.sentences[0] for reason in reasons)
+
+
+@pytest.mark.slow
+def test_a_rule_of_whole_arrays_has_its_own_name() -> None:
+    def step(params, mean, square, x):
+        return jax.numpy.tanh(x @ params["w"]) @ (mean["w"] + square["w"]) @ params["v"]
+
+    weight = jax.ShapeDtypeStruct((512, 512), "float32")
+    weights = {"w": weight, "v": weight}
+    found = Search(pyshardy.load(step, weights, weights, weights, weight, mesh=MESH), OPTIONS, True, lambda _: None)
+    found.run()
+    names = {group: found.inputs[one.members[0]].name for group, one in enumerate(found.space.groups)}
+    rows = [group for group, name in names.items() if name in ("mean['w']", "square['w']")]
+    assignment = put_all(found.space, found.space.empty, rows, 0)
+    said = [one.decision for one in reasons_of(found, Answer(assignment, {}))]
+    assert "P() for params['w']" in said and "P() for other inputs, which stay whole" in said

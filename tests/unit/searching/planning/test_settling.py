@@ -11,15 +11,20 @@ import pytest
 
 import pyshardy
 from pyshardy import PartitionSpec as Spec
+from pyshardy.costing.chips import find_hardware
+from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.step_cost import StepCost
 from pyshardy.report.plan import PlanRow, PlanSummary
 from pyshardy.results.plan import load_plan
 from pyshardy.searching.autopartition.objective import Objective
 from pyshardy.searching.autopartition.registry import Answer
+from pyshardy.searching.autopartition.space import with_dims
 from pyshardy.searching.planning import settling
 from pyshardy.searching.planning.compiled import AS_GIVEN
 from pyshardy.searching.planning.constraining import ConstrainedAssignment, ExpertPlan
-from pyshardy.searching.planning.settling import _partition_experts
+from pyshardy.searching.planning.options import SearchOptions
+from pyshardy.searching.planning.search import Search
+from pyshardy.searching.planning.settling import _partition_experts, _with_batch
 
 MESH = {"x": 8}
 W = jax.ShapeDtypeStruct((4096, 2048), "float32")
@@ -138,5 +143,30 @@ def test_small_parameters_stay_whole_where_that_costs_next_to_nothing(monkeypatc
         return {str(spec) for name, spec in plan.specs.items() if "norm" in name}
 
     assert norms() == {"PartitionSpec(None)"}
-    monkeypatch.setattr(settling, "_keep_small_whole", lambda state: None)
+    monkeypatch.setattr(settling, "_make_usual", lambda state: None)
     assert norms() != {"PartitionSpec(None)"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [64, 3])
+def test_the_batch_of_inputs_is_split_where_that_costs_nothing(count: int) -> None:
+    """Where the program itself splits what it looks up, tokens may be whole at the same cost; people split them."""
+    batch = "x" if count == 64 else None
+    axes = jax.sharding.AbstractMesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+
+    def loss(params, tokens):
+        x = params["table"][tokens]
+        x = jax.lax.with_sharding_constraint(x, jax.sharding.NamedSharding(axes, jax.sharding.PartitionSpec(batch)))
+        return (jax.numpy.tanh(x @ params["w"]) ** 2).mean()
+
+    params = {"table": jax.ShapeDtypeStruct((4096, 256), "float32"), "w": jax.ShapeDtypeStruct((256, 256), "float32")}
+    tokens = jax.ShapeDtypeStruct((count, 512), "int32")
+    module = pyshardy.load(loss, params, tokens, mesh={"x": 4, "y": 2}, platform="tpu")
+    options = SearchOptions(find_hardware("v5e"), None, None, CollectiveModel.FORMULA, Objective(1e12), 600.0, 60, 0)
+    search = Search(module, options, True, lambda text: None)
+    search.explorer.seed()
+    place = next(number for number, group in enumerate(search.space.groups) if group.name == "tokens")
+    found = _with_batch(search, Answer(search.space.empty, {}))[place]
+    assert found in ([(("x",), ()), (("y",), ())] if count == 64 else [((), ())])
+    split = with_dims(search.space.empty, {place: found})
+    assert _with_batch(search, Answer(split, {})) == split
