@@ -73,12 +73,13 @@ class PlanConstraint:
 
     @property
     def why(self) -> str:
-        """The gain, in words.
+        """The gain, in words. A compiler may have chosen a constraint that estimates alone would leave out.
 
         >>> PlanConstraint("x", "block", "f.py", 3, 8, 3, 20, (8, 4), "f32", (("data",), ()), 2, 0.01, -1024.0).why
         'without it a step takes 10.0 ms longer, and a device needs 1.0 KiB less'
         """
-        return f"without it {worth(self.seconds, self.bytes)}"
+        by = "by estimates alone, " if self.seconds < 0 else ""
+        return f"{by}without it {worth(self.seconds, self.bytes)}"
 
     @property
     def text(self) -> str:

@@ -27,7 +27,7 @@ from pyshardy.searching.planning.estimates import step_cost_of
 from pyshardy.searching.planning.given import given_assignment
 from pyshardy.searching.planning.nearest import expert_answers
 from pyshardy.searching.planning.proof import MOST_TRIED, all_assignments
-from pyshardy.searching.planning.settling import settle
+from pyshardy.searching.planning.settling import settle, usual
 from pyshardy.searching.planning.state import WITHOUT_CONSTRAINTS, SearchState
 from pyshardy.searching.planning.telling import plan_of
 
@@ -230,8 +230,14 @@ class Search(SearchState):
         for one in experts:
             names.setdefault(_key(one.answer), one.row.name)
         answers += [Answer(found.assignment, {}) for found in self.checker.ranked()]
+        asked: set[object] = set()
         for answer in list({_key(answer): answer for answer in answers}.values())[:MOST_RIVALS]:
-            rival = self._rival(names.get(_key(answer), "the next best plan by estimates"), answer)
+            name = names.get(_key(answer), "the next best plan by estimates")
+            answer = answer if name == THE_PLAN else usual(self, answer)
+            if _key(answer) in asked:
+                continue
+            asked.add(_key(answer))
+            rival = self._rival(name, answer)
             if rival is not None:
                 yield rival
 

@@ -131,20 +131,34 @@ def _make_usual(state: SearchState) -> None:
     until = state.started + _LATER * state.options.budget_s
     if plan is None or before is None or time.monotonic() + state.whole_seconds > until:
         return
-    usual = without_axes_of_small(state.space, _with_batch(state, plan))
-    assignment = state.explorer.symmetry.first(usual)
-    if assignment == plan.assignment:
+    answer = usual(state, plan)
+    if answer == plan:
         return
-    answer, constraining = Answer(assignment, plan.constraints), state.constraining
+    constraining = state.constraining
     if not plan.constraints or constraining is None:
-        row = state.whole(assignment)
+        row = state.whole(answer.assignment)
         if row is not None and not state.objective.is_better(before, row, _SIMPLER):
-            state.estimates.preferred = assignment
+            state.estimates.preferred = answer.assignment
         return
     row = state.options.row("", constraining.module_of(answer))
     if row is not None and not state.objective.is_better(before, row, _SIMPLER):
         found = ConstrainedAssignment(answer, step_cost_of(row))
         state.constrained = row, found
+
+
+def usual(state: SearchState, plan: Answer) -> Answer:
+    """A plan with small parameters whole and the batch split, if that costs next to nothing by exact estimates."""
+    assignment = without_axes_of_small(state.space, _with_batch(state, plan))
+    if not plan.constraints:
+        assignment = state.explorer.symmetry.first(assignment)
+    if assignment == plan.assignment:
+        return plan
+    answer = Answer(assignment, plan.constraints)
+    own, other = state.price(plan), state.price(answer)
+    if own is None or other is None:
+        return plan
+    score = state.checker.score
+    return answer if score(other)[0] <= score(own)[0] * (1 + _SIMPLER) else plan
 
 
 def _with_batch(state: SearchState, plan: Answer) -> Assignment:
