@@ -213,8 +213,8 @@ class Explorer:
 
     def look_at(
         self, at: str, assignments: Iterable[Assignment], patience: int | None = None, share: float = 1.0
-    ) -> None:
-        """Price some assignments.
+    ) -> bool:
+        """Price some assignments; return whether a share of the time ended it.
 
         Args:
             at: The phase of the search, for `watch`.
@@ -226,6 +226,7 @@ class Explorer:
         now = time.monotonic()
         until = now + share * (self.limits.until - now)
         self._try(takewhile(lambda _: time.monotonic() <= until, assignments))
+        return time.monotonic() > until
 
     def climb(self, rough: Mapping[Assignment, StepCost | None]) -> None:
         """Move from the best candidate to better neighbours while some of the most promising are better.

@@ -103,10 +103,13 @@ class Search(SearchState):
         wanted = [one for one in (own, self.as_given) if one is not None]
         for one, other in zip_longest(best[:12], experts):
             wanted += [assignment for assignment in (one, other) if assignment is not None]
-        self.checker.look_at("exact estimates", dict.fromkeys(wanted), _PATIENCE, _SHARE_OF_KNOWN)
+        known = list(dict.fromkeys(wanted))
+        is_cut = self.checker.look_at("exact estimates", known, _PATIENCE, _SHARE_OF_KNOWN)
         limits = self.checker.limits
         rough = RoughEstimates(lambda one: self.rough(Answer(one, {})), limits.most, self.explorer.found, limits.until)
         self.checker.climb(rough)
+        if is_cut:
+            self.checker.look_at("exact estimates", known, _PATIENCE)
         if self.estimates.is_like_whole and self.prices is not None:
             self.all = all_assignments(self.space, min(MOST_TRIED, self.options.candidates // 2))
             if self.all:

@@ -111,6 +111,25 @@ def test_quick_estimates_are_made_once_and_up_to_a_number() -> None:
     assert asked == [one, other] and len(found) == 3
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.5, 6), (1.0, 11)])
+def test_a_phase_may_end_after_a_share_of_the_time(monkeypatch: pytest.MonkeyPatch, share: float, count: int) -> None:
+    now = 0.0
+    monkeypatch.setattr(explore.time, "monotonic", lambda: now)
+
+    def price(assignment: Assignment) -> StepCost:
+        nonlocal now
+        now += 1.0
+        return StepCost(1.0, 1.0)
+
+    space = task().space
+    checker = Explorer(space, Limits(10.0, 400, 0), None, price)
+    steps = list(dict.fromkeys(all_moves(space, space.empty)))
+    assert len(steps) > count
+    assert checker.look_at("the first", steps, share=share) and len(checker.found) == count
+    rough = RoughEstimates(price, 400, until=now - 1.0)
+    assert rough.get(space.empty) is None
+
+
 def test_only_the_most_promising_neighbours_are_priced_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explore, "_PATIENCE", 8)
     found = task()
