@@ -63,12 +63,12 @@ class _Chooser(NamedTuple):
 def helper_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]) -> str:
     """A diff that lets the function which chooses specs by path or shape return others for some inputs.
 
+    Of several such functions, the one counts that is mapped over the tree of these inputs.
+
     Args:
         files: Where to look; the first one that has such a function counts.
         inputs: All inputs of the program.
         changed: The new axes of inputs by their number.
-
-    Of several such functions, the one counts that is mapped over the tree of these inputs.
 
     Returns:
         The diff; empty if a file has no such function or several, or if neither the ends of their names nor their

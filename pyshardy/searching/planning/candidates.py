@@ -121,7 +121,7 @@ class LayeredCandidates:
             ShardyError: The shardings do not fit, or the program cannot be partitioned.
         """
         with pause_gc():
-            return step_cost(self._program(inputs, outputs), self.topology, self.model, layer_of=self._layer_of)
+            return self.price_of(self.propagated(inputs, outputs))
 
     def price_of(self, candidate: Imported) -> StepCost:
         """Time and memory of a program that `propagated` gave; it changes.

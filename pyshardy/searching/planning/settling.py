@@ -170,7 +170,7 @@ def _with_batch(state: SearchState, plan: Answer) -> Assignment:
     own = state.price(plan)
     if own is None or any(assignment[group][dim] for group, dim in places):
         return assignment
-    found = {put(space, assignment, axis, places): axis for axis, _ in space.axes}
+    found = dict.fromkeys(put(space, assignment, axis, places) for axis, _ in space.axes)
     priced = {one: state.price(Answer(one, plan.constraints)) for one in found if one != assignment}
     score = state.checker.score
     costs = {one: score(cost) for one, cost in priced.items() if cost is not None}
