@@ -1,4 +1,4 @@
-"""A change of a program that may make it faster or smaller, and the price of a program with it."""
+"""A change of a program that may make it faster or smaller, and how much better a program is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from math import log
 
-from pyshardy.api.cost import cost
-from pyshardy.costing.collectives import CollectiveModel
-from pyshardy.costing.topology import Topology
-from pyshardy.errors import ShardyError, UsageError
 from pyshardy.explain.collectives import CollectiveStory
-from pyshardy.ir.cost_kinds import SharedKinds
 from pyshardy.ir.module import Module
-from pyshardy.ir.pause_gc import pause_gc
-from pyshardy.ir.program_keys import ProgramKeys
-from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.results.partition import Partition
-from pyshardy.searching.planning.candidates import LayeredCandidates
 from pyshardy.source.places import SourcePlace
 
 LEAST_GAIN = 0.01
@@ -79,59 +70,6 @@ class Cure:
     def finding(self, before: Figures, after: Figures) -> Finding:
         """It as a finding, with what it saves."""
         return Finding(self.kind, self.what, self.why, self.place, self.text, before, after, self.make_patch())
-
-
-class Pricer:
-    """Prices programs, and counts them.
-
-    Args:
-        topology: The chip, and the networks of the mesh axes.
-        model: The model of collectives.
-
-    Attributes:
-        tries: The number of programs so far.
-    """
-
-    def __init__(self, topology: Topology, model: CollectiveModel) -> None:
-        self.topology, self.model = topology, model
-        self.tries = 0
-        self._keys, self._kinds = ProgramKeys(), SharedKinds()
-        self._known: dict[Hashable, Figures] = {}
-        """The estimates of programs by what propagation makes of them; many constraints lead to the same."""
-
-    @property
-    def limit(self) -> float:
-        """The bytes of memory of a device."""
-        return self.topology.hardware.memory_bytes
-
-    def price(self, module: Module) -> Figures | None:
-        """The estimate; of many equal layers a few are priced. None for a program that cannot be partitioned."""
-        self.tries += 1
-        mesh = next(name for name, one in module_meshes(module.root).items() if one.axes)
-        try:
-            return self._layered(module, mesh)
-        except UsageError:  # several meshes, or sharding groups
-            return self._whole(module)
-        except ShardyError:
-            return None
-
-    def _layered(self, module: Module, mesh: str) -> Figures:
-        with pause_gc():
-            layered = LayeredCandidates(module, mesh, self.topology, self.model, is_open=True, kinds=self._kinds)
-            candidate = layered.propagated({}, {})
-            key = tuple(layered.runs), self._keys.key(candidate.root)
-            known = self._known.get(key)
-            if known is None:
-                found = layered.price_of(candidate)
-                known = self._known[key] = Figures(found.seconds, round(found.bytes))
-        return known
-
-    def _whole(self, module: Module) -> Figures | None:
-        try:
-            found = cost(module, self.topology.hardware, collectives=self.model)
-        except ShardyError:
-            return None
-        return Figures(found.step_seconds, found.peak_bytes)
 
 
 def gain(before: Figures, after: Figures, limit: float, is_free: bool = False, unsure: float = SAME) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +16,13 @@ from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
-from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, Pricer, avoided, gain
+from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.ignored import ignored_cures
 from pyshardy.checkup.linked import linked_cures
+from pyshardy.checkup.odd_ones import odd_cures
 from pyshardy.checkup.ports import conflict_cures
+from pyshardy.checkup.pricing import Pricer
 from pyshardy.checkup.rules import rule_cures
 from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.checkup.state import state_cures
@@ -269,11 +272,12 @@ class _Checkup:
         turns = zip_longest(
             ignored_cures(own.before, self.mesh),
             rule_cures(own.before, self.mesh_name, self.mesh, dropping),
-            linked_cures(own.before, self.mesh_name, self.mesh),
+            linked_cures(own.before, self.mesh_name, self.mesh, partial(self.pricer.input_shardings, own.before)),
             donation_cures(own.before),
             self._output_cures(),
             micro_batch_cures(own),
             iter(wider),
+            odd_cures(own.before, self.mesh),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             other_cures(own.propagated),
@@ -290,11 +294,7 @@ class _Checkup:
         found: dict[Hashable, list[_Tried]] = {}
         for number, cure in enumerate(cures, 1):
             self.say(f"trying {number}: {cure.text}")
-            try:
-                cured = cure.apply(module)
-            except ShardyError:
-                continue
-            figures = self.pricer.price(cured)
+            figures = self.pricer.price(module, cure)
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
                 found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, figures))

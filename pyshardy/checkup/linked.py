@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
-from pyshardy.api.propagate import propagate
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, shown, split_further
-from pyshardy.checkup.ports import annotated, annotation_patch
+from pyshardy.checkup.ports import OtherInputs, annotation_patch
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
@@ -25,11 +24,12 @@ _MOST_GROUPS = 2
 """The weights that are tried alone with those that take up their axis, beside all of them."""
 _SMALL = 64
 """A weight that is this many times smaller than the largest one, such as the scale of a norm, is left as it is."""
+ShardingsOf = Callable[[OtherInputs], Mapping[int, TensorSharding | None]]
 _Ways = dict[int, Dims]
 """The axes of weights by their place in a list."""
 
 
-def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
+def linked_cures(module: Module, mesh_name: str, mesh: Mesh, shardings_of: ShardingsOf) -> Iterator[Cure]:
     """The weights that are whole along an axis which splits others, split along it together.
 
     One alone would make devices communicate: a layer's second product takes up the axis that its first one leaves.
@@ -38,6 +38,7 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         module: The program.
         mesh_name: The name of its mesh.
         mesh: Its mesh.
+        shardings_of: The shardings of its inputs after propagation, by their numbers, if some have others before.
     """
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
     known = [one for one in [*families(module, sizes), *frozen(module, sizes)] if len(one.members[0].shape) > 1]
@@ -48,7 +49,7 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
             continue
         largest = sorted(whole, key=lambda one: -one.bytes)
         for is_wide in (False, True):
-            groups = list(_groups(module, largest, axis, mesh_name, sizes, is_wide))
+            groups = list(_groups(largest, axis, mesh_name, sizes, is_wide, shardings_of))
             every = [way for group in groups for way in group]
             for ways in [every, *groups[:_MOST_GROUPS]] if len(groups) > 1 else groups:
                 if len(ways) > 1:
@@ -60,7 +61,12 @@ def _size(one: Family) -> int:
 
 
 def _groups(
-    module: Module, whole: Sequence[Family], axis: str, mesh_name: str, sizes: Mapping[str, int], is_wide: bool
+    whole: Sequence[Family],
+    axis: str,
+    mesh_name: str,
+    sizes: Mapping[str, int],
+    is_wide: bool,
+    shardings_of: ShardingsOf,
 ) -> Iterator[list[tuple[Family, Dims]]]:
     """The weights that get an axis, and how: each with those that take it up.
 
@@ -78,7 +84,7 @@ def _groups(
         for way in split_further(family.members[0].shape, family.own, axis, sizes)[::-1]:
             if tries < _MOST_TRIES:
                 tries += 1
-                tried.append(_taken_up(module, whole, {**found, place: way}, axis, mesh_name))
+                tried.append(_taken_up(whole, {**found, place: way}, axis, mesh_name, shardings_of))
         linked = [ways for ways in tried if len(ways) > len(found) + 1] or tried
         if linked:
             ways = choose(linked, key=lambda ways: sum(whole[at].bytes for at in ways))
@@ -86,17 +92,17 @@ def _groups(
             found = ways
 
 
-def _taken_up(module: Module, whole: Sequence[Family], given: _Ways, axis: str, mesh_name: str) -> _Ways:
+def _taken_up(whole: Sequence[Family], given: _Ways, axis: str, mesh_name: str, shardings_of: ShardingsOf) -> _Ways:
     """The weights to which propagation brings an axis from those that are given it."""
     pairs = []
     for place, family in enumerate(whole):
         own = sharding_of(given.get(place, family.own), mesh_name)
         dims = [DimSharding(dim.axes, place not in given) for dim in own.dims]
         pairs += [(one, TensorSharding(mesh_name, dims)) for one in family.members]
-    inputs = {one.index: one for one in propagate(annotated(module, pairs), compiler="none").inputs}
+    shardings = shardings_of(OtherInputs(pairs))
     found = dict(given)
     for place, family in enumerate(whole):
-        sharding = inputs[family.members[0].index].sharding
+        sharding = next((shardings[one.index] for one in family.weights if one.index in shardings), None)
         if place not in given and sharding is not None and sharding.rank == len(family.own):
             for dim in [dim for dim, axes in enumerate(dims_of(sharding)) if axis in axes]:
                 found[place] = _with(family.own, dim, axis)
@@ -122,7 +128,7 @@ def _cure(module: Module, ways: Sequence[tuple[Family, Dims]], axis: str, mesh_n
         f'"{axis}" splits other inputs',
         None,
         f"annotate {text}",
-        partial(annotated, pairs=pairs),
+        OtherInputs(pairs),
         partial(annotation_patch, module, pairs),
         inputs=frozenset(one.index for one, _ in pairs),
     )

@@ -9,10 +9,11 @@ from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 
 _SAME = frozenset((
-    CONSTRAINT, "stablehlo.convert", "stablehlo.reshape", "stablehlo.transpose", "stablehlo.optimization_barrier",
-    "stablehlo.slice", "stablehlo.dynamic_slice",
+    CONSTRAINT, "stablehlo.convert", "stablehlo.reshape", "stablehlo.transpose", "stablehlo.slice",
+    "stablehlo.dynamic_slice",
 ))  # fmt: skip
 """Ops whose result is still the weight, or that of one layer."""
+_BARRIER = "stablehlo.optimization_barrier"
 _PRODUCT = "stablehlo.dot_general"
 
 
@@ -46,6 +47,6 @@ class Partners:
 
 def _root(value: Value) -> Value:
     """What a value is before it is converted, constrained or otherwise arranged."""
-    while (op := value.defining_op) is not None and op.name in _SAME and op.operands:
-        value = op.operands[0]
+    while (op := value.defining_op) is not None and (op.name in _SAME or op.name == _BARRIER):
+        value = op.operands[op.results.index(value) if op.name == _BARRIER else 0]
     return value

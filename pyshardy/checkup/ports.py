@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -28,17 +28,22 @@ from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.functions import main_function
+from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.nodes import Op
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.source_values import is_differentiated
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
+from pyshardy.results.hints.code import Code
 from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_sum, moved_edits, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.searching.autopartition.constraints import changes
@@ -210,7 +215,7 @@ def annotation_cure(
         story,
         place,
         f"annotate {names} as {spec_text(new)}{also}",
-        partial(annotated, pairs=pairs)
+        OtherInputs(pairs)
         if edit.is_input
         else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
         partial(annotation_patch, module, pairs),
@@ -278,10 +283,32 @@ def _step_of(module: Module) -> _Step:
 register_cache(_step_of.cache_clear)
 
 
+@dataclass(frozen=True, slots=True)
+class OtherInputs:
+    """Other shardings of inputs as a change of a program: see `annotated`."""
+
+    pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]
+
+    def __call__(self, module: Module) -> Module:
+        """The program with it."""
+        return annotated(module, self.pairs)
+
+    def at(self, places: Mapping[int, int]) -> OtherInputs:
+        """The same for a program with some of the inputs.
+
+        Args:
+            places: Their numbers there, by those here.
+        """
+        return OtherInputs(
+            [(replace(one, index=places[one.index]), sharding) for one, sharding in self.pairs if one.index in places]
+        )
+
+
 def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
     """A program with other shardings of inputs, of the annotated outputs that replace them, and of their constraints.
 
-    Flax constrains a weight as it is annotated where a layer reads it.
+    Flax constrains a weight as it is annotated where a layer reads it, and so its gradient and its copy for
+    `jax.checkpoint`.
 
     Args:
         module: The program.
@@ -292,13 +319,24 @@ def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorShard
     edits += [("res_attrs", replaced[one.index], sharding) for one, sharding in pairs if one.index in replaced]
     found = store_annotations(module, edits)
     args = main_function(found.root).region.blocks[0].args
-    with found.context:
-        for one, sharding in pairs:
-            for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
-                given: TensorSharding = user.attrs["sharding"]
-                if one.sharding is not None and dims_of(given) == dims_of(one.sharding):
-                    user.set_attr("sharding", sharding)
+    new: dict[Hashable, TensorSharding] = {}
+    for one, sharding in pairs:
+        for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
+            if one.sharding is not None and dims_of(user.attrs["sharding"]) == dims_of(one.sharding):
+                new[_constraint_key(user, found)] = sharding
+    if new:
+        with found.context:
+            for op in list(ops_named(found.root, (CONSTRAINT,))):
+                wanted = new.get(_constraint_key(op, found))
+                if wanted is not None:
+                    op.set_attr("sharding", wanted)
     return found
+
+
+def _constraint_key(op: Op, module: Module) -> Hashable:
+    """What the constraints of a weight, of its copies and of its gradient share: the line, the layer, and the spec."""
+    code, scope = Code.of(op, module.name), scope_path(read_location(op.location, module.name).scope)
+    return code.path[:1], code.shapes, scope, dims_of(op.attrs["sharding"])
 
 
 def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, split_further
-from pyshardy.checkup.ports import annotated, annotation_cure, annotation_patch
+from pyshardy.checkup.ports import OtherInputs, annotation_cure, annotation_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import input_tensors
@@ -72,7 +72,7 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
         "what a device holds of it is larger than what it holds of the weight",
         None,
         f"annotate `{first.name}` as {wanted}{more}",
-        partial(annotated, pairs=pairs),
+        OtherInputs(pairs),
         partial(annotation_patch, module, pairs),
         "optimizer state",
         inputs=frozenset(one.index for one, _ in pairs),

@@ -8,7 +8,11 @@ from itertools import count
 
 _NAME = re.compile(r"`[^`]*`")
 _OUTPUT = re.compile(r"the output (`[^`]*`) is to be ")
-_NUMBER = re.compile(r"(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])|(?<=[.'/])\d+(?=[.'/])")
+_NUMBER = re.compile(
+    r"(?<=\[)\d+(?=\])|(?<=[A-Za-z]_)\d+(?![A-Za-z0-9])|(?<=[.'/])\d+(?=[.'/])|(?<=[Ll]ayer|[Bb]lock)\d+(?![A-Za-z0-9])"
+)
+"""The number of a layer: after any word with an underscore; directly after a word only if that means a layer, as `fc1`
+and `fc2` are weights of one layer."""
 
 
 def general(name: str) -> str:
@@ -16,6 +20,8 @@ def general(name: str) -> str:
 
     >>> general("params['layers'][3]['w2']"), general("params['block_12']['w2']")
     ("params['layers'][*]['w2']", "params['block_*']['w2']")
+    >>> general("params['layer12']['fc2']")
+    "params['layer*']['fc2']"
     >>> general("params['h']['3']['w2']"), general("params['model.layers.12.w2']")
     ("params['h']['*']['w2']", "params['model.layers.*.w2']")
     """

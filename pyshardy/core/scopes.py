@@ -19,12 +19,18 @@ def user_scopes(name: str | None) -> list[str]:
 
     >>> user_scopes("jit(step)/decoder/while/body/transpose(jvp(mlp))/dot_general")
     ['decoder', 'mlp']
+    >>> user_scopes("jit(step)/transpose(jvp(Model))/jvp(Model)/checkpoint/mlp/dot_general")
+    ['Model', 'mlp']
     """
     found = []
-    for part in (name or "").split("/")[:-1]:
+    before = ""  # what the part before is a transformation of
+    for whole in (name or "").split("/")[:-1]:
+        part = whole
         while (inner := _WRAPPER.fullmatch(part)) and not part.startswith(("jit(", "pjit(")):
             part = inner[1]
-        if part and "(" not in part and "->" not in part and part not in OF_JAX:
+        is_again = part == before and part != whole  # the backward pass of a checkpoint names both passes
+        before = part if part != whole else ""
+        if part and "(" not in part and "->" not in part and part not in OF_JAX and not is_again:
             found.append(part)
     return found
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
+from pyshardy.core.intern import register_cache
 from pyshardy.costing.flat import BITCAST, KEPT_COPY
 from pyshardy.costing.program import (
     KERNEL_CAUSAL,
@@ -91,6 +93,7 @@ _PHILOX_FLOPS, _THREEFRY_FLOPS = 149 / 4, 45.0
 """Operations per word of 32 bits: the rounds of the generators, with the conversions of wide products."""
 
 
+@lru_cache(maxsize=1 << 14)
 def work_of(kind: CostKind) -> Work:
     """The arithmetic of one run of an op, without that of its regions and callees.
 
@@ -110,6 +113,9 @@ def work_of(kind: CostKind) -> Work:
             return Work(0.0, elements)
         return Work(elements)
     return Work(is_known=False)
+
+
+register_cache(work_of.cache_clear)
 
 
 def is_product(kind: CostKind) -> bool:

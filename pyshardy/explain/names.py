@@ -77,6 +77,8 @@ class Names:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
+        self._ops: dict[int, str] = {}
+        self._values: dict[int, str] = {}
 
     def label(self, op: int) -> Label:
         """The label of an op, of the return of the main function, or of a sharding group."""
@@ -88,6 +90,12 @@ class Names:
 
     def op(self, op: int) -> str:
         """An op in words: "dot_general in mlp at model.py:41"."""
+        found = self._ops.get(op)
+        if found is None:
+            found = self._ops[op] = self._op(op)
+        return found
+
+    def _op(self, op: int) -> str:
         label = self.label(op)
         if label.name in EDGES:
             return self._edge(op)
@@ -121,6 +129,12 @@ class Names:
 
     def value(self, value: int) -> str:
         """A value in words: "`params['w2']`", "the result of `dot_general` at model.py:41"."""
+        found = self._values.get(value)
+        if found is None:
+            found = self._values[value] = self._value(value)
+        return found
+
+    def _value(self, value: int) -> str:
         subject = self.subject
         if value in subject.names:
             return f"`{subject.names[value]}`"

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 LEAST_ROUNDS: Final = 4
-_LEAST_SHARE: Final = 0.02
-_MOST_STRETCHES: Final = 12
+_LEAST_SHARE: Final = 0.005
+_MOST_STRETCHES: Final = 18
 _MOST_PERIOD: Final = 5000
 _WINDOW: Final = 16
 _MOST_PERIODS: Final = 24

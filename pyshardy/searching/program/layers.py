@@ -7,7 +7,7 @@ first stretch of a family; backward they come in the opposite order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
@@ -26,12 +26,35 @@ _MOST_OUTSIDE: Final = 0.1
 """The most ops outside that may use results of a single layer, as a share of the ops of the layer."""
 
 
+class LayerOrder(NamedTuple):
+    """How the rounds of a stretch are put in the order of layers. Flax updates `block_10` before `block_2`.
+
+    Attributes:
+        stretch: The stretch.
+        rounds: The numbers of its rounds, in the order of layers.
+    """
+
+    stretch: Stretch
+    rounds: tuple[int, ...]
+
+    def put_in_order(self, ops: list[Op]) -> None:
+        """Move the ops of the rounds in the list of all ops."""
+        start, period, _ = self.stretch
+        ops[start : self.stretch.end] = [
+            op for round_ in self.rounds for op in ops[start + round_ * period : start + (round_ + 1) * period]
+        ]
+
+
 class PlacedStretch(NamedTuple):
-    """A stretch whose round r belongs to the layer `base + sign * r`."""
+    """A stretch whose round r belongs to the layer `base + sign * r`.
+
+    Its place is that in the list of ops once these are in the order of layers, if `order` says one.
+    """
 
     stretch: Stretch
     base: int
     sign: int
+    order: LayerOrder | None = None
 
     def layer(self, round_: int) -> int:
         """The layer of a round."""
@@ -47,12 +70,12 @@ class PlacedStretch(NamedTuple):
         """The part of it that is of some of its layers.
 
         >>> PlacedStretch(Stretch(100, 10, 5), 7, -1).part(4, 6)
-        PlacedStretch(stretch=Stretch(start=110, period=10, rounds=3), base=6, sign=-1)
+        PlacedStretch(stretch=Stretch(start=110, period=10, rounds=3), base=6, sign=-1, order=None)
         """
         round_ = (first if self.sign > 0 else last) * self.sign - self.base * self.sign
         stretch = self.stretch
         part = Stretch(stretch.start + round_ * stretch.period, stretch.period, last - first + 1)
-        return PlacedStretch(part, self.layer(round_), self.sign)
+        return PlacedStretch(part, self.layer(round_), self.sign, self.order)
 
 
 class LayerFamily(NamedTuple):
@@ -78,6 +101,15 @@ def top_ops(root: Op) -> list[Op]:
     """The ops of the main function, without what it ends with and what is inside of others."""
     block = entry_function(root).region.blocks[0]
     return [op for op in block if op is not block.last]
+
+
+def ops_in_layer_order(root: Op, families: Iterable[LayerFamily]) -> list[Op]:
+    """The ops of the main function as the places of stretches count them."""
+    ops = top_ops(root)
+    for order in dict.fromkeys(placed.order for family in families for placed in family.stretches):
+        if order is not None:
+            order.put_in_order(ops)
+    return ops
 
 
 def find_families(root: Op) -> tuple[LayerFamily, ...]:
@@ -113,7 +145,7 @@ class _Linker:
     """Finds out which rounds of different stretches are of the same layer."""
 
     def __init__(self, ops: Sequence[Op], stretches: Sequence[Stretch]) -> None:
-        self.ops, self.stretches, self.top = ops, stretches, frozenset(ops)
+        self.ops, self.stretches, self.top = list(ops), stretches, frozenset(ops)
         self.repeated = {op for stretch in stretches for op in ops[stretch.start : stretch.end]}
         self.placed: list[PlacedStretch] = []
         self.family_of: list[int] = []
@@ -159,17 +191,37 @@ class _Linker:
         if not any(votes):
             return []
         counts = range(1, min(_MOST_JOINED, stretch.rounds // LEAST_ROUNDS) + 1)
-        for count in counts:
-            for shift in range(count):
-                found = _spans(votes, count, shift)
-                if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > (len(votes) - shift) // count:
-                    span = found[0] if count > 1 else found[0]._replace(first=0, last=len(votes) - 1)
-                    return [span.placed(stretch, count, shift)]
-        for count in counts:
-            found = _spans(votes, count, 0)
+        ways = [_Joined(stretch, count, shift) for count in counts for shift in range(count)]
+        for way in ways:
+            found = _spans(way.votes(votes))
+            if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > way.joined.rounds:
+                span = found[0] if way.together > 1 else found[0]._replace(first=0, last=len(votes) - 1)
+                return [span.placed(way.joined)]
+        for way in ways:
+            order = self._layer_order(way.joined, way.votes(votes))
+            if order is not None:
+                order.put_in_order(self.ops)
+                found = _spans([way.votes(votes)[round_] for round_ in order.rounds])
+                return [one.placed(way.joined, order) for one in found]
+        for way in ways:
+            found = _spans(way.votes(votes)) if not way.shift else []
             if found:
-                return [one.placed(stretch, count, 0) for one in found]
+                return [one.placed(way.joined) for one in found]
         return []
+
+    def _layer_order(self, stretch: Stretch, votes: Sequence[Counter[_Layer]]) -> LayerOrder | None:
+        """The order of layers, if every round is of a layer of its own and none waits for another."""
+        layers = [max(found, key=lambda one: (found[one], one)) for found in votes if found]
+        if len(set(layers)) < len(votes):
+            return None
+        round_of = {op: round_ for round_ in range(stretch.rounds) for op in self._round(stretch, round_)}
+        for op, round_ in round_of.items():
+            for value in op.operands:
+                maker = value.defining_op
+                if maker is not None and round_of.get(maker, round_) != round_:
+                    return None
+        rounds = sorted(range(stretch.rounds), key=lambda round_: layers[round_])
+        return LayerOrder(stretch, tuple(rounds))
 
     def _votes(self, stretch: Stretch, round_: int) -> Counter[_Layer]:
         """The layers of the values that a round uses, with their votes."""
@@ -298,31 +350,52 @@ class _Span(NamedTuple):
     sign: int
     base: int
 
-    def placed(self, stretch: Stretch, count: int, shift: int) -> tuple[PlacedStretch, int]:
-        """The part of a stretch with these rounds.
-
-        Args:
-            stretch: The stretch.
-            count: The number of its rounds that are one round here.
-            shift: The number of its rounds before the first one.
-        """
-        start = stretch.start + (shift + self.first * count) * stretch.period
-        part = Stretch(start, stretch.period * count, self.last - self.first + 1)
-        return PlacedStretch(part, self.base + self.sign * self.first, self.sign), self.family
+    def placed(self, stretch: Stretch, order: LayerOrder | None = None) -> tuple[PlacedStretch, int]:
+        """The part of a stretch with these rounds, and the number of the family."""
+        part = Stretch(stretch.start + self.first * stretch.period, stretch.period, self.last - self.first + 1)
+        return PlacedStretch(part, self.base + self.sign * self.first, self.sign, order), self.family
 
 
-def _spans(votes: Sequence[Counter[_Layer]], count: int, shift: int) -> list[_Span]:
+class _Joined(NamedTuple):
+    """A stretch of which several rounds are taken together.
+
+    Attributes:
+        stretch: The stretch.
+        together: The number of its rounds that are one round here.
+        shift: The number of its rounds before the first one.
+    """
+
+    stretch: Stretch
+    together: int
+    shift: int
+
+    @property
+    def joined(self) -> Stretch:
+        """The stretch with these rounds."""
+        start, period, rounds = self.stretch
+        return Stretch(start + self.shift * period, period * self.together, (rounds - self.shift) // self.together)
+
+    def votes(self, votes: Sequence[Counter[_Layer]]) -> list[Counter[_Layer]]:
+        """The votes of these rounds, for layers for which all the rounds vote that one is made of."""
+        if self.together == 1:
+            return list(votes)
+        found = []
+        for at in range(self.shift, len(votes) - self.together + 1, self.together):
+            voting = [one for one in votes[at : at + self.together] if one]
+            total = sum(voting, Counter[_Layer]())
+            found.append(Counter({one: total[one] for one in total if all(one in each for each in voting)}))
+        return found
+
+
+def _spans(votes: Sequence[Counter[_Layer]]) -> list[_Span]:
     """The spans for which most of their rounds vote, in order. Of two that overlap, the one with more votes stays.
 
     Args:
         votes: The votes of every round.
-        count: How many rounds are taken together.
-        shift: How many rounds are left out before them.
     """
-    joined = [sum(votes[at : at + count], Counter[_Layer]()) for at in range(shift, len(votes) - count + 1, count)]
     weights: Counter[tuple[int, int, int]] = Counter()
     rounds: dict[tuple[int, int, int], list[int]] = {}
-    for round_, found in enumerate(joined):
+    for round_, found in enumerate(votes):
         for one, weight in found.items():
             for sign in (1, -1):
                 place = one.family, sign, one.layer - sign * round_

@@ -17,7 +17,7 @@ from pyshardy.ir.attributes import NO_ATTRS
 from pyshardy.ir.functions import main_function, return_op, signature
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import Stretch
-from pyshardy.searching.program.layers import LayerFamily, PlacedStretch, top_ops
+from pyshardy.searching.program.layers import LayerFamily, PlacedStretch, ops_in_layer_order
 
 BETWEEN: Final = 3
 """A kind of part of a stretch beside its three layers: ops between layers belong to the stretch after them."""
@@ -74,7 +74,7 @@ def shorten(root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]
 class _Shortener:
     def __init__(self, root: Op, families: Sequence[LayerFamily], middle: Mapping[int, int]) -> None:
         self.root, self.main = root, main_function(root)
-        self.ops = top_ops(root)
+        self.ops = ops_in_layer_order(root, families)
         self.parts: dict[Op, Part] = {}
         self.stand_in: dict[Op, Op] = {}
         self.later: dict[Op, dict[Op, Op]] = {}

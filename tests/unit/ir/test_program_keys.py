@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyshardy.checkup.cures import Pricer
+from pyshardy.checkup.pricing import Pricer
 from pyshardy.core.notation import parse_sharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel

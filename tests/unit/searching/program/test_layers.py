@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pyshardy
 from pyshardy.core.notation import parse_sharding
@@ -13,7 +14,7 @@ from pyshardy.propagation.options import PropagateOptions
 from pyshardy.results.partitioning import partition_in_place
 from pyshardy.results.sharded_program import import_program, propagate_in_place
 from pyshardy.rules.properties import REDUCING_COLLECTIVES
-from pyshardy.searching.program.layers import find_families, top_ops
+from pyshardy.searching.program.layers import find_families, ops_in_layer_order, top_ops
 from pyshardy.searching.program.search_program import short_program
 from pyshardy.searching.program.shorten import BETWEEN, FIRST, LAST, MIDDLE, Short, part_of, shorten
 
@@ -64,19 +65,50 @@ def test_layers_of_two_kinds_are_two_families() -> None:
     assert sorted(family.size for family in find_families(pyshardy.load(text).root)) == [6, 8]
 
 
-def test_layers_that_come_in_another_order_later_are_families_of_their_own() -> None:
-    """As flax's optimizer, which updates `block_10` before `block_2`."""
-    order = [*range(10, 20), *range(2, 10)]
+def in_another_order(order: Sequence[int], waiting: bool = False) -> pyshardy.Module:
+    """Twenty layers forward and backward, of which an optimizer updates some in this order, as flax's does.
+
+    Args:
+        order: The layers.
+        waiting: Whether each update waits for the one before.
+    """
     shape, before = "tensor<8x8xf32>", two_ways(20).rpartition("return")[0]
-    lines = [f"%u{at} = stablehlo.subtract %w{at}, %g{at} : {shape}" for at in order]
+    lines, read = [], ""
+    for at in order:
+        lines.append(f"%u{at} = stablehlo.subtract {read or f'%w{at}'}, %g{at} : {shape}")
+        read = f"%u{at}" if waiting else ""
     results = [f"%u{at}" for at in sorted(order)]
     types = ", ".join([shape] * len(results))
     text = f"{before.replace(', '.join([shape] * 21), types)}{chr(10).join(lines)}"
-    module = pyshardy.load(f"{text}\nreturn {', '.join(results)} : {types}\n}}")
+    return pyshardy.load(f"{text}\nreturn {', '.join(results)} : {types}\n}}")
+
+
+def test_layers_that_come_in_another_order_later_are_put_in_order() -> None:
+    """As flax's optimizer, which updates `block_10` before `block_2`."""
+    module = in_another_order([0, 1, *range(10, 20), *range(2, 10)])
+    (family,) = find_families(module.root)
+    assert (family.first, family.last) == (0, 19)
+    ops, weights = ops_in_layer_order(module.root, [family]), main_function(module.root).region.blocks[0].args[1:]
+    (update,) = [one for one in family.stretches if one.order is not None]
+    assert [ops[update.stretch.start + round_].operands[0] for round_ in range(20)] == list(weights)
+    assert ops != top_ops(module.root) and set(ops) == set(top_ops(module.root))
+    with module.context:
+        short = shorten(module.root, [family], {0: 1})
+    assert len(short.inputs) == 1 + 3 and len(short.outputs) == 3
+
+
+def test_updates_that_wait_for_each_other_keep_their_order() -> None:
+    module = in_another_order([*range(10, 20), *range(2, 10)], waiting=True)
+    families = find_families(module.root)
+    assert all(one.order is None for family in families for one in family.stretches)
+
+
+def test_layers_of_which_some_are_missing_later_are_families_of_their_own() -> None:
+    module = in_another_order([*range(11, 20), *range(2, 10)])
     found = find_families(module.root)
-    assert [(one.first, one.last) for one in found] == [(2, 9), (10, 19)]
+    assert [(one.first, one.last) for one in found] == [(2, 9), (11, 19)]
     assert all(one.ends == (family.first, family.last) for family in found for one in family.stretches)
-    ops, weights = top_ops(module.root), main_function(module.root).region.blocks[0].args[1:]
+    ops, weights = ops_in_layer_order(module.root, found), main_function(module.root).region.blocks[0].args[1:]
     for family in found:
         first = [ops[one.stretch.start].operands for one in family.stretches if one.stretch.period == 1]
         assert [operands[0] for operands in first] == [weights[family.first]]
