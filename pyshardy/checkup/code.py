@@ -23,7 +23,7 @@ from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
-from pyshardy.source.syntax import constrainers, name_of, syntax_tree
+from pyshardy.source.syntax import constraining_calls, name_of, syntax_tree
 from pyshardy.transforms.code_changes import RESHAPE
 
 _MOST = 6
@@ -99,7 +99,7 @@ def micro_batch_cures(part: Partition) -> Iterator[Cure]:
     for edits in lines.values():
         first = edits[0]
         count = (first.codes[0].shapes[1] or (0,))[0]
-        what = f"{first.what} are stretches of rows, so each part is on a {count}th of the devices or moves to all"
+        what = f"{first.what} are stretches of rows, so each part is on 1/{count} of the devices or moves to all"
         why = "the reshape divides the dimension of the batch, and its axis goes to the number of the part"
         text = f"{first.text}, {first.condition}"
         yield Cure(
@@ -161,13 +161,8 @@ def _patch(place: SourcePlace) -> str:
     tree = syntax_tree(file)
     if tree is None:
         return ""
-    names = constrainers(tree)
-    calls = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and name_of(node.func) in names and node.lineno == line
-    ]
-    if len(calls) != 1 or not calls[0].args or calls[0].end_lineno != line:
+    calls = constraining_calls(tree, line)
+    if len(calls) != 1 or calls[0].end_lineno != line:
         return ""
     call, value = calls[0], calls[0].args[0]
     if isinstance(value, ast.Name) and _is_whole(tree, call, value.id):

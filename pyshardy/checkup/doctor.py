@@ -223,7 +223,9 @@ class _Checkup:
             ]
             cure = best.cure
             if cure.kind is FindingKind.LAYOUT:
-                cure = replace(cure, why=_joined(cure.why, avoided(self.found.partition, found.partition)))
+                cause = next((one.cure for one in paying if _is_cause(one, best)), None)
+                why = _joined(cure.why, avoided(self.found.partition, found.partition))
+                cure = replace(cure, why=why if cause is None else f"{cause.what}; {cause.why}")
             self.found = found
             findings.append(cure.finding(now, _figures(found)))
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
@@ -354,6 +356,11 @@ def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], 
             found.append(rest.pop(0)[1])
         found.append(one)
     return [*found, *(one for _, one in rest)]
+
+
+def _is_cause(one: _Tried, best: _Tried) -> bool:
+    """Whether a cure is of what makes a layout slow: it computes something else, and saves about as much."""
+    return not one.cure.is_exact and one.cure.kind is FindingKind.LOST_AXIS and one.worth >= _NEAR * best.worth
 
 
 def _joined(*parts: str) -> str:

@@ -115,7 +115,8 @@ def donation_cures(module: Module) -> Iterator[Cure]:
         also = f", which gives away {', '.join(f'`{head}`' for head in others)}, too" if others else ""
         argument = 'donate="all"'
     else:
-        argument = f"donate_argnames=({', '.join(map(repr, heads))}{',' if len(heads) == 1 else ''})"
+        every = dict.fromkeys(head_of(inputs[place].name) for place in sorted(ties)) if call and call.donated else heads
+        argument = f"donate_argnames=({', '.join(map(repr, every))}{',' if len(every) == 1 else ''})"
     yield Cure(
         FindingKind.DONATION,
         f"{shown} {'is' if len(heads) == 1 else 'are'} not donated: a device holds the old and the new one",
@@ -123,7 +124,7 @@ def donation_cures(module: Module) -> Iterator[Cure]:
         None if call is None else call.place,
         f"{_JIT if call is None else call.name}(..., {argument}){at}{also}",
         partial(_donated, indices=[one.index for one in kept]),
-        str if call is None else partial(call.patch, argument),
+        str if call is None else partial(call.donation_patch, argument),
     )
 
 

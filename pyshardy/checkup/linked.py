@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
+from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, shown, split_further
-from pyshardy.checkup.ports import OtherInputs, annotation_patch
+from pyshardy.checkup.ports import annotation_patch
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+from pyshardy.checkup.annotating import OtherInputs, is_same, replaced_outputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import (
     Family,
@@ -28,22 +29,15 @@ from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
 from pyshardy.core.mesh import Mesh
-from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.explain.collectives import ExplainedCollectives
 from pyshardy.frontend.annotate import store_annotations
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.functions import main_function
-from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
-from pyshardy.ir.nodes import Op
-from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.source_values import is_differentiated
-from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
-from pyshardy.results.hints.code import Code
 from pyshardy.results.hints.edits import AnnotationEdit, edits_for, is_forward_sum, moved_edits, spec_text
 from pyshardy.results.partition import Partition
 from pyshardy.searching.autopartition.constraints import changes
@@ -90,7 +84,7 @@ def _of_input(module: Module, edit: AnnotationEdit, ports: Mapping[bool, Sequenc
     replaced = {outputs[result].index: inputs[place] for place, result in ties_in(module, inputs, outputs).items()}
     changed = [one for one in outputs if not edit.is_input and one.index in edit.indices]
     pairs = [(one, replaced.get(one.index)) for one in changed]
-    given = [other for one, other in pairs if other is not None and _is_same(other, one.sharding)]
+    given = [other for one, other in pairs if other is not None and is_same(other, one.sharding)]
     if not given or len(given) < len(pairs):
         return edit
     return AnnotationEdit(True, tuple(sorted(one.index for one in given)), edit.sharding)
@@ -203,7 +197,7 @@ def annotation_cure(
     names, was = shown(one.name for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
     pairs = [(one, _of_rank(edit.sharding, len(one.shape))) for one in (*changed, *state)]
-    replaced = _replacing(module, changed) if edit.is_input else {}
+    replaced = replaced_outputs(module, changed) if edit.is_input else {}
     its = "its" if len(names.split("`")) == 3 else "their"
     beside = [f"{its} optimizer state"] * bool(state) + [
         f"the outputs that replace {'it' if its == 'its' else 'them'}"
@@ -283,82 +277,10 @@ def _step_of(module: Module) -> _Step:
 register_cache(_step_of.cache_clear)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherInputs:
-    """Other shardings of inputs as a change of a program: see `annotated`."""
-
-    pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]
-
-    def __call__(self, module: Module) -> Module:
-        """The program with it."""
-        return annotated(module, self.pairs)
-
-    def at(self, places: Mapping[int, int]) -> OtherInputs:
-        """The same for a program with some of the inputs.
-
-        Args:
-            places: Their numbers there, by those here.
-        """
-        return OtherInputs(
-            [(replace(one, index=places[one.index]), sharding) for one, sharding in self.pairs if one.index in places]
-        )
-
-
-def annotated(module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> Module:
-    """A program with other shardings of inputs, of the annotated outputs that replace them, and of their constraints.
-
-    Flax constrains a weight as it is annotated where a layer reads it, and so its gradient and its copy for
-    `jax.checkpoint`.
-
-    Args:
-        module: The program.
-        pairs: The inputs with their shardings.
-    """
-    replaced = _replacing(module, [one for one, _ in pairs])
-    edits = [("arg_attrs", one, sharding) for one, sharding in pairs]
-    edits += [("res_attrs", replaced[one.index], sharding) for one, sharding in pairs if one.index in replaced]
-    found = store_annotations(module, edits)
-    args = main_function(found.root).region.blocks[0].args
-    new: dict[Hashable, TensorSharding] = {}
-    for one, sharding in pairs:
-        for user in [user for user in args[one.index].users() if user.name == CONSTRAINT]:
-            if one.sharding is not None and dims_of(user.attrs["sharding"]) == dims_of(one.sharding):
-                new[_constraint_key(user, found)] = sharding
-    if new:
-        with found.context:
-            for op in list(ops_named(found.root, (CONSTRAINT,))):
-                wanted = new.get(_constraint_key(op, found))
-                if wanted is not None:
-                    op.set_attr("sharding", wanted)
-    return found
-
-
-def _constraint_key(op: Op, module: Module) -> Hashable:
-    """What the constraints of a weight, of its copies and of its gradient share: the line, the layer, and the spec."""
-    code, scope = Code.of(op, module.name), scope_path(read_location(op.location, module.name).scope)
-    return code.path[:1], code.shapes, scope, dims_of(op.attrs["sharding"])
-
-
-def _replacing(module: Module, changed: Sequence[InterfaceTensor]) -> dict[int, InterfaceTensor]:
-    """By the number of an input the output that replaces it in the next step, if it is annotated as the input is."""
-    inputs, outputs = input_tensors(module.root), output_tensors(module.root)
-    ties = ties_in(module, inputs, outputs)
-    numbers = {one.index for one in changed}
-    found = {
-        one.index: outputs[ties[place]] for place, one in enumerate(inputs) if one.index in numbers and place in ties
-    }
-    given = {one.index: one.sharding for one in changed}
-    return {number: one for number, one in found.items() if one.sharding is not None and _is_same(one, given[number])}
-
-
 def _as_spec(sharding: TensorSharding | None) -> Dims | None:
     """The axes of a sharding; None where no spec can say them, as those of parts of axes."""
     is_plain = sharding is not None and all(axis.is_full for axes in sharding.dim_axes for axis in axes)
     return without_end(dims_of(sharding)) if sharding is not None and is_plain else None
-
-
-def _is_same(one: InterfaceTensor, sharding: TensorSharding | None) -> bool:
-    return sharding is not None and one.sharding is not None and dims_of(one.sharding) == dims_of(sharding)
 
 
 def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, TensorSharding]]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from pyshardy.checkup.annotating import annotated
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import axes_of, dims_of
-from pyshardy.checkup.ports import annotated
 from pyshardy.checkup.source import replaced, user_files
 from pyshardy.checkup.written_specs import Written, written_specs
 from pyshardy.core.axes import Dims

@@ -19,6 +19,10 @@ from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import assigned, name_of, syntax_tree
 
 _JIT, _FILTER_JIT = "jit", "filter_jit"
+_DONATE = "donate"
+_PARTIAL = "partial"
+_WRAPPERS = frozenset(("vmap", "checkpoint", "remat", _PARTIAL))
+"""What makes a function of the name of another one."""
 _IN, _OUT = "in_shardings", "out_shardings"
 _SPECS = frozenset(("P", "PS", "PartitionSpec", "NamedSharding"))
 
@@ -58,6 +62,7 @@ class JitCall(NamedTuple):
         name: The function that jits as it is written, such as "jax.jit" or "eqx.filter_jit".
         out: The argument `out_shardings`, if there is one.
         ins: What `in_shardings` gives to each argument, by the argument's name.
+        donated: The argument that says what is donated, if there is one.
     """
 
     file: str
@@ -67,6 +72,7 @@ class JitCall(NamedTuple):
     name: str
     out: ast.expr | None
     ins: Mapping[str, ast.expr] = {}
+    donated: ast.keyword | None = None
 
     @property
     def is_equinox(self) -> bool:
@@ -86,6 +92,19 @@ class JitCall(NamedTuple):
         """
         text = f", {argument}" if self.has_arguments else f"({argument})"
         return replaced(self.file, self.line, self.column, self.column, text)
+
+    def donation_patch(self, argument: str) -> str:
+        """A diff that says what is donated; empty where that stands on several lines.
+
+        Args:
+            argument: The argument that says so, for all that is to be donated.
+        """
+        word = self.donated
+        if word is None:
+            return self.patch(argument)
+        if word.lineno != word.end_lineno:
+            return ""
+        return replaced(self.file, word.lineno, word.col_offset, word.end_col_offset or 0, argument)
 
     def is_spec(self, argument: str) -> bool:
         """Whether `in_shardings` has one spec for an argument, or a variable that is one."""
@@ -129,14 +148,28 @@ def jit_call(files: Iterable[str], function: str) -> JitCall | None:
 def _jits(file: str, tree: ast.Module | None, function: str) -> Iterator[JitCall]:
     """The places where a function is jitted."""
     for node in () if tree is None else ast.walk(tree):
-        if isinstance(node, ast.Call) and _is_jit(node.func) and node.args and name_of(node.args[0]) == function:
-            yield _call(file, node, node.func, _arguments(tree, function))
+        if isinstance(node, ast.Call) and _is_jit(node.func) and node.args:
+            own, given = _unwrapped(node.args[0])
+            if name_of(own) == function:
+                yield _call(file, node, node.func, _arguments(tree, function)[given:])
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for one in node.decorator_list:
                 if _is_jit(one):
                     yield JitCall(file, one.end_lineno or 0, one.end_col_offset or 0, False, ast.unparse(one), None)
                 elif isinstance(one, ast.Call) and (_is_jit(one.func) or any(map(_is_jit, one.args[:1]))):
                     yield _call(file, one, one.func if _is_jit(one.func) else one.args[0], _names(node))
+
+
+def _unwrapped(node: ast.expr) -> tuple[ast.expr, int]:
+    """The function that `jax.vmap`, `functools.partial` or the like is called with, and how many arguments it is given.
+
+    What they make has its name and its other arguments.
+    """
+    given = 0
+    while isinstance(node, ast.Call) and name_of(node.func) in _WRAPPERS and node.args:
+        given += len(node.args) - 1 if name_of(node.func) == _PARTIAL else 0
+        node = node.args[0]
+    return node, given
 
 
 def _arguments(tree: ast.Module | None, function: str) -> list[str]:
@@ -157,9 +190,10 @@ def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -
     ends = [(one.end_lineno or 0, one.end_col_offset or 0) for one in (*call.args, *(w.value for w in call.keywords))]
     out = next((word.value for word in call.keywords if word.arg == _OUT), None)
     given = next((word.value for word in call.keywords if word.arg == _IN), None)
+    donated = next((word for word in call.keywords if (word.arg or "").startswith(_DONATE)), None)
     entries = given.elts if isinstance(given, ast.Tuple | ast.List) else []
     ins = {name: one for name, one in _paired(names, entries) if not _leaves_open(one)}
-    return JitCall(file, *max(ends), True, ast.unparse(function), out, ins)
+    return JitCall(file, *max(ends), True, ast.unparse(function), out, ins, donated)
 
 
 def _leaves_open(node: ast.AST) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, split_further
-from pyshardy.checkup.ports import OtherInputs, annotation_cure, annotation_patch
+from pyshardy.checkup.ports import annotation_cure, annotation_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import input_tensors

@@ -12,9 +12,8 @@ from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import SPECS, name_of, syntax_tree
 
-_SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _WORD = re.compile(r"[\w*]+")
 _HOLDERS = frozenset(("value", "raw_value"))
 _PARTS = 2
@@ -69,7 +68,7 @@ def _pair(node: ast.expr) -> tuple[str, str] | None:
     if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
         return None
     key, value = node.elts
-    if isinstance(key, ast.Constant) and isinstance(value, ast.Call) and name_of(value.func) in _SPECS:
+    if isinstance(key, ast.Constant) and isinstance(value, ast.Call) and name_of(value.func) in SPECS:
         return str(key.value), ast.unparse(value.func)
     return None
 

@@ -13,9 +13,8 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
 from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
-from pyshardy.source.syntax import assigned, helpers_of, name_of
+from pyshardy.source.syntax import SPECS, assigned, helpers_of, name_of
 
-_SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _SHARDING = "NamedSharding"
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 _PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
@@ -181,7 +180,7 @@ def handed_to_helpers(tree: ast.Module, line: int) -> Iterator[tuple[tuple[int, 
             yield (first, node.args[-1].end_col_offset or 0), axes
 
 
-def _unpacks(helper: ast.FunctionDef | ast.Lambda, name: str, makers: Collection[str] = _SPECS) -> bool:
+def _unpacks(helper: ast.FunctionDef | ast.Lambda, name: str, makers: Collection[str] = SPECS) -> bool:
     """Whether a function makes a spec of its further arguments, `P(*spec)`, or hands them to one that does."""
     calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in makers)
     return any(
@@ -229,7 +228,7 @@ def _helpers(tree: ast.Module) -> _Helpers:
     for name, one in [*functions] * _MOST_DEEP:
         rest = one.args.vararg.arg if one.args.vararg else ""
         handed = dict(_handed_to_flax(one))
-        if rest and (rest in handed or _unpacks(one, rest, _SPECS | makers.keys())):
+        if rest and (rest in handed or _unpacks(one, rest, SPECS | makers.keys())):
             makers[name] = len(_names_of(one)), handed.get(rest, "")
         given = _names_of(one)
         for axes in [axes for axes in handed if axes in given]:
@@ -260,7 +259,7 @@ def _constant(value: ast.expr) -> _Constant | None:
         return None
     is_sharding = name_of(value.func) == _SHARDING and len(value.args) == 2
     spec = value.args[1] if is_sharding else value
-    if not isinstance(spec, ast.Call) or name_of(spec.func) not in _SPECS:
+    if not isinstance(spec, ast.Call) or name_of(spec.func) not in SPECS:
         return None
     axes, mesh = _axes(spec.args), ast.unparse(value.args[0]) if is_sharding else ""
     return None if axes is None else _Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, spec)
@@ -297,14 +296,17 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
     if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
         axes = _axes(node.args[fixed:])
         if axes is not None:
+            texts = [
+                one.value for one in node.args[:fixed] if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            ]
             named = [str(one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)]
-            yield Written(node, axes, (*names, *named, of) if of else names, patterns, fixed)
+            yield Written(node, axes, (*names, *texts, *named, of) if of else (*names, *texts), patterns, fixed)
             return
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
         constant = helpers.constants[node.id]
         yield Written(constant.made or node, constant.axes, names, patterns, 0, helpers.constants)
         return
-    is_call = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
+    is_call = isinstance(node, ast.Call) and name_of(node.func) in SPECS
     is_tuple = isinstance(node, ast.Tuple) and bool(
         patterns or (names and names[-1] in _PARTITIONING | _KEYWORDS) or _is_of(node, helpers.axes)
     )

@@ -11,6 +11,10 @@ from pyshardy.source.assignments import read_lines
 from pyshardy.source.places import SourcePlace
 
 CONSTRAIN = "with_sharding_constraint"
+SPECS = frozenset(("P", "PS", "PartitionSpec"))
+"""What a spec is called."""
+
+_PUTTING = frozenset(("device_put", "NamedSharding"))
 
 
 def syntax_tree(file: str) -> ast.Module | None:
@@ -62,6 +66,37 @@ def constrainers(tree: ast.Module) -> set[str]:
         for target in node.targets
     )
     return {CONSTRAIN, *filter(None, others), *(one.name for one in helpers_of(tree))}
+
+
+def constraining_calls(tree: ast.Module, line: int) -> list[ast.Call]:
+    """The calls on a line that constrain their first argument, as far as they say so.
+
+    That are those of `with_sharding_constraint` or of what stands for it, or else those of a function that comes from
+    elsewhere, as an argument, and gets a value and a spec.
+    """
+    names = constrainers(tree)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args and node.lineno == line]
+    named = [call for call in calls if name_of(call.func) in names]
+    made = {name_of(target) for one in ast.walk(tree) if isinstance(one, ast.Assign) for target in one.targets}
+    given = [call for call in calls if name_of(call.func) not in made | _PUTTING]
+    return named or [call for call in given if len(call.args) == 2 and _is_spec(call.args[1])]
+
+
+def _is_spec(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and name_of(node.func) in SPECS
+
+
+@lru_cache(maxsize=1 << 12)
+def writes_a_constraint(file: str, line: int) -> bool:
+    """Whether a line constrains one value to a spec that it writes out."""
+    tree = syntax_tree(file)
+    calls = [] if tree is None else constraining_calls(tree, line)
+    return len(calls) == 1 and any(
+        _is_spec(node) for one in calls[0].args[1:] for node in ast.walk(one) if isinstance(node, ast.expr)
+    )
+
+
+register_cache(writes_a_constraint.cache_clear)
 
 
 def is_in_helper(place: SourcePlace) -> bool:

@@ -43,6 +43,50 @@ step = jax.jit(update, donate_argnames=("layers",))
 arguments = [make() for _ in range(2)], array((64, 512, 1024), P("data"), jnp.bfloat16)
 """
 )
+_CONSTRAINED = (
+    HEAD
+    + """\
+specs = {"q": P(None, "model"), "k": P(None, "model"), "v": P(None, "model"), "o": P("model", None)}
+
+
+@jax.checkpoint
+def layer(p, x):
+    q = x @ constrain(p["q"], specs["q"])
+    k = x @ constrain(p["k"], specs["k"])
+    v = x @ constrain(p["v"], specs["v"])
+    q, k, v = (one.reshape(64, 512, 16, 64) for one in (q, k, v))
+    y = jax.nn.dot_product_attention(q, k, v).reshape(x.shape)
+    return x + y @ constrain(p["o"], specs["o"])
+
+
+def loss(layers, x):
+    for p in layers:
+        x = layer(p, x)
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    grads = jax.grad(loss)(layers, x)
+    return jax.tree.map(lambda p, g: p - g, layers, grads)
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+layers = [{name: array((1024, 1024), spec, jnp.bfloat16) for name, spec in specs.items()} for _ in range(2)]
+arguments = layers, array((64, 512, 1024), P("data"), jnp.bfloat16)
+"""
+)
+_HANDED = (
+    _ATTENTION.replace("def layer(p, x):\n", """\
+def layer(p, x, place):
+    split = lambda y: place(y.reshape(64, 512, 16, 64), P("data", None, "model"))
+""")
+    .replace("""\
+        (x @ p["q"]).reshape(64, 512, 16, 64), (x @ p["k"]).reshape(64, 512, 16, 64), (x @ p["v"]).reshape(64, 512, 16, 64)
+""", """\
+        split(x @ p["q"]), split(x @ p["k"]), split(x @ p["v"])
+""")
+    .replace("x = layer(p, x)", "x = layer(p, x, constrain)")
+)  # fmt: skip
 _RULES = (
     HEAD
     + """\
@@ -272,6 +316,16 @@ MORE_CASES = {
     "three weights with one mistake": Case(
         _ATTENTION, tuple((f'"{name}": array(square, COLUMNS', f'"{name}": array(square, ROWS') for name in "qkv"),
         ("conflict",), "layers[*]['k']`, `layers[*]['q']` and `layers[*]['v']",
+    ),
+    "one of three weights the wrong way round": Case(
+        _ATTENTION, (('"q": array(square, COLUMNS', '"q": array(square, ROWS'),),
+        ("conflict",), "layers[*]['q']",
+    ),
+    "a weight that its layer constrains, the wrong way round": Case(
+        _CONSTRAINED, (('"q": P(None, "model")', '"q": P("model", None)'),), ("conflict",), "layers[*]['q']",
+    ),
+    "a spec that one line writes for three values": Case(
+        _HANDED, (('P("data", None, "model")', 'P("data", "model")'),), ("constraint",), "P('data', 'model')",
     ),
     "a rule without an axis": Case(_RULES, (('("mlp", "model")', '("mlp", None)'),), ("rule",), "'mlp'"),
     "a function that asks for a name that no array has": Case(

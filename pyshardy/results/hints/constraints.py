@@ -24,7 +24,7 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.results.hints.code import Code, CodeEdit, divides
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.places import SourcePlace, format_place
-from pyshardy.source.syntax import is_in_helper
+from pyshardy.source.syntax import is_in_helper, writes_a_constraint
 
 
 def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
@@ -127,7 +127,8 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
 
     A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
     comes from that call. One that only repeats the annotation of an input is none of the user's: flax adds these.
-    A line may constrain several values, as in a loop: these are one.
+    A line may constrain several values, as in a loop: these are one. So are those of a line that writes their spec out,
+    whatever calls it.
     """
     repeating = {Code.of(op, module.name) for op in _of_inputs(module)}
     found: dict[Code, Op] = {}
@@ -140,8 +141,15 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
         alike = [one for one in whole if _lacks_calls(code, one)]
         whole.setdefault(alike[0] if len(alike) == 1 else code, []).append(code)
     lines: dict[tuple[SourcePlace, ...], list[Code]] = {}
+    written: dict[SourcePlace, list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
-        lines.setdefault(code.path, []).append(code)
+        place = next((place for place in code.path if not is_in_helper(place)), code.path[-1])
+        if writes_a_constraint(*place[:2]):
+            written.setdefault((*place[:2], 0), []).append(code)
+        else:
+            lines.setdefault(code.path, []).append(code)
+    for place, codes in written.items():
+        yield tuple(one for code in codes for one in whole[code]), place, found[codes[0]]
     shared = Counter(path[:depth] for path in lines for depth in range(1, len(path) + 1))
     for path, codes in lines.items():
         alone = (place for depth, place in enumerate(path, 1) if shared[path[:depth]] == 1)

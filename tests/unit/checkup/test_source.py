@@ -36,6 +36,9 @@ def added(diff: str) -> list[str]:
         ("@jax.jit\ndef f(x): return x", "@jax.jit(donate_argnames=('x',))"),
         ("@partial(jax.jit, static_argnums=1)\ndef f(x): return x",
          "@partial(jax.jit, static_argnums=1, donate_argnames=('x',))"),
+        ("step = jax.jit(jax.vmap(f, in_axes=0))", "step = jax.jit(jax.vmap(f, in_axes=0), donate_argnames=('x',))"),
+        ("step = jit(functools.partial(f, 3), static_argnums=1)",
+         "step = jit(functools.partial(f, 3), static_argnums=1, donate_argnames=('x',))"),
         ("@jax.jit(static_argnums=1)\ndef f(x): return x", "@jax.jit(static_argnums=1, donate_argnames=('x',))"),
     ],
 )  # fmt: skip
@@ -51,6 +54,12 @@ def test_jit_gets_one_more_argument(file: Path, before: str, after: str) -> None
 def test_without_one_place_there_is_no_patch(file: Path, text: str) -> None:
     file.write_text(text)
     assert jit_call([str(file), "no such file.py"], "f") is None
+
+
+def test_a_function_with_arguments_of_its_own_is_given_the_others(file: Path) -> None:
+    file.write_text("def f(c, x, y): return x\nstep = jit(partial(f, 3), in_shardings=(P('a'), rest))\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and list(call.ins) == ["x", "y"]
 
 
 def test_a_spec_is_changed_where_its_name_has_it(file: Path) -> None:
@@ -406,5 +415,7 @@ def test_micro_batches_get_every_nth_row(file: Path, before: str, after: str | N
 def test_a_constraint_by_another_name_is_left_out(file: Path) -> None:
     file.write_text("put = jax.lax.with_sharding_constraint\ndef f(x):\n    y = put(x, P())\n    return y\n")
     assert added(_patch((str(file), 3, 0))) == ["    y = x"]
+    file.write_text("def f(x, put):\n    return g(put(x, P()))\n")
+    assert added(_patch((str(file), 2, 0))) == ["    return g(x)"]
     file.write_text("put = jax.device_put\ndef f(x):\n    y = put(x, P())\n    return y\n")
     assert _patch((str(file), 3, 0)) == ""
