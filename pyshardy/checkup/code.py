@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.kernel_patch import kernel_patch
+from pyshardy.checkup.rules import names_patch
 from pyshardy.checkup.source import replaced, replaced_all
 from pyshardy.checkup.specs import line_patch
 from pyshardy.core.mesh import Mesh
@@ -39,8 +42,10 @@ def kernel_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     for found in part.explained_collectives[:_MOST]:
-        for edit in shard_maps(part.why, found.causes[0], part.before, mesh_name, mesh):
-            yield _cure(FindingKind.KERNEL, edit, f"{edit.what} gets its operands whole", found.story.text)
+        for edit, inputs, outputs in shard_maps(part.why, found.causes[0], part.before, mesh_name, mesh):
+            make_patch = partial(kernel_patch, edit.codes[0].path, inputs, outputs, dict(mesh.axes))
+            cure = _cure(FindingKind.KERNEL, edit, f"{edit.what} gets its operands whole", found.story.text)
+            yield replace(cure, make_patch=make_patch)
 
 
 def constraint_cures(module: Module) -> Iterator[Cure]:
@@ -64,7 +69,7 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         lost = [str(axis) for axes in wider.dim_axes for axis in axes if axis not in chain(*was.dim_axes)]
         what = f"{edit.what} drops {' and '.join(lost)}, which the value has before it"
         why = "a dimension that a constraint does not name is whole on every device"
-        make_patch = partial(_spec_patch, edit.place, was, wider)
+        make_patch = partial(_spec_patch, propagated.before, edit.place, was, wider)
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
@@ -76,7 +81,7 @@ def other_cures(propagated: Propagation) -> Iterator[Cure]:
     """
     for edit, was, other in other_constraints(propagated):
         what = f"{edit.what} splits the value otherwise than what is around it"
-        make_patch = partial(_spec_patch, edit.place, was, other)
+        make_patch = partial(_spec_patch, propagated.before, edit.place, was, other)
         yield Cure(FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
@@ -141,12 +146,12 @@ def _strided_patch(place: SourcePlace) -> str:
     return replaced_all(file, texts)
 
 
-def _spec_patch(place: SourcePlace, was: TensorSharding, wider: TensorSharding) -> str:
-    """A diff of the spec of a constraint; empty if the line does not write it out, or does so twice."""
+def _spec_patch(module: Module, place: SourcePlace, was: TensorSharding, wider: TensorSharding) -> str:
+    """A diff of the spec of a constraint, or of its names; empty if the line writes none out, or two."""
     file, line, _ = place
     tree = syntax_tree(file)
     old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (was, wider))
-    return "" if tree is None else line_patch(file, tree, line, old, new)
+    return "" if tree is None else line_patch(file, tree, line, old, new) or names_patch(module, place, old, new)
 
 
 def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:

@@ -43,7 +43,9 @@ from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3
-MOST_TRIES = 50
+MOST_TRIES, _LEAST_TRIES = 50, 12
+_MOST_OPS = 600_000
+"""The ops of all programs that are priced, about a minute; a program that stays large has fewer tries."""
 _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
@@ -75,7 +77,7 @@ def doctor(
     networks: Mapping[str, str] | None = None,
     shape: Sequence[int] | None = None,
     collectives: CollectiveModel | str = CollectiveModel.FORMULA,
-    tries: int = MOST_TRIES,
+    tries: int | None = None,
     progress: bool | Callable[[str], None] = False,
     **keywords: Any,
 ) -> Diagnosis:
@@ -95,7 +97,8 @@ def doctor(
         networks: The networks of mesh axes, as for `cost`.
         shape: The dimensions of the torus, as for `cost`.
         collectives: The model of collectives, as for `cost`.
-        tries: The most cures to price.
+        tries: The most cures to price. By default at most 50, and fewer for a program that stays large with a few of
+            its equal layers.
         progress: Whether to say on standard error what is tried; or a function that takes this text.
         keywords: For a function, as for `load`.
 
@@ -115,7 +118,7 @@ def doctor(
     >>> found.findings[0].kind.value, found.findings[0].cure
     ('conflict', 'annotate `arg0` as P()')
     """
-    if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
+    if tries is not None and (not isinstance(tries, int) or isinstance(tries, bool) or tries < 1):
         raise UsageError(_DOING, got=f"tries={tries!r}", needed="a number from 1")
     if isinstance(program, Result):
         module = program.before
@@ -172,8 +175,8 @@ class _Tried(NamedTuple):
 class _Checkup:
     """One look at one program."""
 
-    def __init__(self, found: Cost, judge: _Judge, tries: int, say: Callable[[str], None]) -> None:
-        self.judge, self.most, self.say = judge, tries, say
+    def __init__(self, found: Cost, judge: _Judge, tries: int | None, say: Callable[[str], None]) -> None:
+        self.judge, self.say = judge, say
         self.found = found
         mesh = next(((name, one) for name, one in self.found.partition.meshes.items() if one.axes), None)
         if mesh is None or self.found.partition.device_count < 2:
@@ -185,6 +188,8 @@ class _Checkup:
         chip = find_hardware(chip_of_partition(self.found.partition) if judge.hardware is None else judge.hardware)
         self.pricer = Pricer(make_topology(chip, self.mesh.axes, judge.networks, judge.shape), judge.model)
         self.limit = estimate.memory_limit_bytes
+        ops = self.pricer.ops(self.found.partition.before)
+        self.most = max(_LEAST_TRIES, min(MOST_TRIES, _MOST_OPS // ops)) if tries is None else tries
 
     def run(self) -> Diagnosis:
         """The findings."""

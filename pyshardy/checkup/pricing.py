@@ -17,6 +17,7 @@ from pyshardy.errors import ShardyError, UsageError
 from pyshardy.frontend.interface import input_tensors
 from pyshardy.ir.cost_kinds import SharedKinds
 from pyshardy.ir.module import Module
+from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.pause_gc import pause_gc
 from pyshardy.ir.program_keys import ProgramKeys
 from pyshardy.ir.shardings import module_meshes
@@ -79,6 +80,10 @@ class Pricer:
     def limit(self) -> float:
         """The bytes of memory of a device."""
         return self.topology.hardware.memory_bytes
+
+    def ops(self, module: Module) -> int:
+        """The number of ops that are partitioned for a price."""
+        return sum(1 for _ in ops_in(self._few(module).module.root))
 
     def price(self, module: Module, cure: Cure | None = None) -> Figures | None:
         """The estimate of a program, with a cure; None if it cannot be partitioned, or the cure does not fit it."""

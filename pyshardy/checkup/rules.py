@@ -20,12 +20,13 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.source.places import format_place
+from pyshardy.source.places import SourcePlace, format_place
 from pyshardy.source.syntax import name_of, syntax_tree
 
 CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
@@ -62,6 +63,46 @@ def rule_cures(
                 cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
                 if cure is not None:
                     yield cure
+
+
+def names_patch(module: Module, place: SourcePlace, old: Dims, new: Dims) -> str:
+    """A diff of the names by which a line constrains a value, so that it gets other axes; empty if it is not sure.
+
+    Args:
+        module: The program.
+        place: The line.
+        old: The axes that the names stand for.
+        new: The axes to write.
+    """
+    file, line, _ = place
+    tree = syntax_tree(file)
+    calls = [
+        node for node in (() if tree is None else ast.walk(tree))
+        if isinstance(node, ast.Call) and name_of(node.func) in CONSTRAINERS and len(node.args) == 2
+        and node.args[1].lineno == node.args[1].end_lineno == line
+    ]  # fmt: skip
+    sizes = {axis: size for mesh in module_meshes(module.root).values() for axis, size in mesh.axes}
+    try:
+        (call,) = calls
+        names = [None if name is None else str(name) for name in ast.literal_eval(call.args[1])]
+    except (ValueError, TypeError):
+        return ""
+    trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
+    for rules in (rules for tree in trees for rules in rule_tables(tree, sizes)):
+        if mapped(_as_dims(names), rules) != old or len(names) != len(new):
+            continue
+        of_axes = {rule.axes: rule.name for rule in reversed(rules)}
+        others = [
+            name if was == now else of_axes.get(now, "") if now else None for name, was, now in zip(names, old, new)
+        ]
+        if mapped(_as_dims(others), rules) == new:
+            node = call.args[1]
+            return replaced(file, line, node.col_offset, node.end_col_offset or 0, repr(tuple(others)))
+    return ""
+
+
+def _as_dims(names: Sequence[str | None]) -> Dims:
+    return tuple(() if name is None else (name,) for name in names)
 
 
 def rule_tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[Rule]]:

@@ -84,7 +84,7 @@ def patched(
     found = [*lines]
     tree = ast.parse("".join(lines))
     spec_name = name_of_class(tree, "PartitionSpec")
-    written, needed = _mesh_in(file, tree, mesh)
+    written, needed = mesh_in(file, tree, mesh)
     named = f"{name_of_class(tree, 'NamedSharding')}({written}, " if written else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
         spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
@@ -103,10 +103,15 @@ def patched(
     return found
 
 
-def _mesh_in(file: str, tree: ast.Module, mesh: Mapping[str, int] | None) -> tuple[str, str]:
+def mesh_in(file: str, tree: ast.Module, mesh: Mapping[str, int] | None) -> tuple[str, str]:
     """The mesh as code in a file, and the import that this needs; empty if constraints there are by specs alone.
 
     It is the file's own, or that of a file that it imports from, or else one without devices.
+
+    Args:
+        file: The file.
+        tree: Its syntax.
+        mesh: The sizes of the axes of the mesh.
     """
     own = mesh_variable(tree)
     if own or not mesh or _constrains_by_specs(tree):

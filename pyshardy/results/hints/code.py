@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from pyshardy.core.axes import Axes
+from pyshardy.core.axes import Axes, Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.spec import format_spec
@@ -95,7 +95,21 @@ class CodeEdit:
         return module.with_root(root)
 
 
-def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) -> Iterator[CodeEdit]:
+class ShardMap(NamedTuple):
+    """A kernel that every device runs on its shards.
+
+    Attributes:
+        edit: The program with it.
+        inputs: The axes of its operands.
+        outputs: The axes of its results.
+    """
+
+    edit: CodeEdit
+    inputs: tuple[Dims, ...]
+    outputs: tuple[Dims, ...]
+
+
+def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) -> Iterator[ShardMap]:
     """The kernel that makes devices communicate, run by every device on its shards.
 
     Args:
@@ -117,10 +131,10 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
         shardings = _by_rows(op, subject, number, name, mesh) if code.path[:1] == (place,) else None
         if shardings is None:
             continue
-        specs = [format_spec([axis.name for axis in axes] for axes in one.dim_axes) for one in shardings]
-        count = len(op.operands)
+        given = [tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in shardings]
+        specs, count = [format_spec(dims) for dims in given], len(op.operands)
         what = why.names.op(number)
-        yield CodeEdit(
+        edit = CodeEdit(
             what,
             f"call {what} in jax.shard_map with in_specs={_tuple(specs[:count])}, out_specs={_tuple(specs[count:])}",
             place,
@@ -128,6 +142,7 @@ def shard_maps(why: Why, cause: Cause, module: Module, name: str, mesh: Mesh) ->
             partial(_run_on_shards, shardings, mesh),
             "" if subject.rule(number) is not None else "if it computes a shard from that shard alone",
         )
+        yield ShardMap(edit, tuple(given[:count]), tuple(given[count:]))
         return
 
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from math import prod
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
 from pyshardy.core.spec import format_spec
@@ -16,6 +17,7 @@ from pyshardy.errors import UsageError
 from pyshardy.explain.reason import ReasonKind
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function
+from pyshardy.ir.locations import read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
@@ -127,31 +129,34 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
 
     A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
     comes from that call. One that only repeats the annotation of an input is none of the user's: flax adds these.
-    A line may constrain several values, as in a loop: these are one. So are those of a line that writes their spec out,
-    whatever calls it.
+    A line may constrain several values, as in a loop: these are one, unless they are of layers with other names. So are
+    those of a line that writes their spec out, whatever calls it.
     """
     repeating = {Code.of(op, module.name) for op in _of_inputs(module)}
     found: dict[Code, Op] = {}
+    scopes: dict[Code, set[str]] = {}
     for op in ops_named(module.root, (CONSTRAINT,)):
         code = Code.of(op, module.name)
         if code not in repeating:
             found.setdefault(code, op)
+            scopes.setdefault(code, set()).add(scope_path(read_location(op.location, module.name).scope) or "")
     whole: dict[Code, list[Code]] = {}
     for code in sorted(found, key=lambda code: -len(code.path)):
         alike = [one for one in whole if _lacks_calls(code, one)]
         whole.setdefault(alike[0] if len(alike) == 1 else code, []).append(code)
-    lines: dict[tuple[SourcePlace, ...], list[Code]] = {}
+    lines: dict[tuple[tuple[SourcePlace, ...], frozenset[str]], list[Code]] = {}
     written: dict[SourcePlace, list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
         place = next((place for place in code.path if not is_in_helper(place)), code.path[-1])
         if writes_a_constraint(*place[:2]):
             written.setdefault((*place[:2], 0), []).append(code)
         else:
-            lines.setdefault(code.path, []).append(code)
+            lines.setdefault((code.path, frozenset(scopes[code])), []).append(code)
     for place, codes in written.items():
         yield tuple(one for code in codes for one in whole[code]), place, found[codes[0]]
-    shared = Counter(path[:depth] for path in lines for depth in range(1, len(path) + 1))
-    for path, codes in lines.items():
+    paths = {path for path, _ in lines}
+    shared = Counter(path[:depth] for path in paths for depth in range(1, len(path) + 1))
+    for (path, _), codes in lines.items():
         alone = (place for depth, place in enumerate(path, 1) if shared[path[:depth]] == 1)
         own = (place for place in alone if not is_in_helper(place))
         yield tuple(one for code in codes for one in whole[code]), next(own, path[-1]), found[codes[0]]

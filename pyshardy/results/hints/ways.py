@@ -64,7 +64,10 @@ def _largest(part: PerDevice, most: int) -> list[tuple[ExplainedCollectives, lis
         if len(chosen) == most:
             break
         cause = one.causes[0]
-        own = [*shard_maps(part.why, cause, part.before, *mesh), *interleaved_pieces(part.why, cause, part.before)]
+        own = [
+            *(one.edit for one in shard_maps(part.why, cause, part.before, *mesh)),
+            *interleaved_pieces(part.why, cause, part.before),
+        ]
         if own or any(cause.mismatch for cause in one.causes):
             chosen.setdefault(one.story.reason, (one, own))
     if found[0].story.reason not in chosen and is_forward_sum(part.why, found[0]):  # a sum may have other axes, too
