@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from search.patching import apply_patch
 
+import pyshardy
 from pyshardy.checkup.code import _patch, _strided_patch
 from pyshardy.checkup.returned import given_patch, returned_patch
+from pyshardy.checkup.rules import names_patch
 from pyshardy.checkup.source import jit_call
 from pyshardy.checkup.specs import SpecChange, line_patch, spec_patch
 from pyshardy.core.axes import Dims
@@ -46,6 +48,19 @@ def test_jit_gets_one_more_argument(file: Path, before: str, after: str) -> None
     file.write_text(f"{before}\n")
     call = jit_call([str(file)], "f")
     assert call is not None and added(call.patch(DONATE)) == [after]
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("step = jit(f, donate_argnums=config.donated, inline=True)", [f"step = jit(f, {DONATE}, inline=True)"]),
+        ("step = jit(f, donate_argnums=(\n  1,))", []),
+    ],
+)
+def test_what_is_donated_is_said_once(file: Path, before: str, after: list[str]) -> None:
+    file.write_text(f"{before}\n")
+    call = jit_call([str(file)], "f")
+    assert call is not None and added(call.donation_patch(DONATE)) == after
 
 
 @pytest.mark.parametrize(
@@ -419,3 +434,26 @@ def test_a_constraint_by_another_name_is_left_out(file: Path) -> None:
     assert added(_patch((str(file), 2, 0))) == ["    return g(x)"]
     file.write_text("put = jax.device_put\ndef f(x):\n    y = put(x, P())\n    return y\n")
     assert _patch((str(file), 3, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    "old, new, after",
+    [
+        ((("data",), (), ("model",)), (("data",), (), ()), "('batch', 'time', None)"),
+        ((("data",), (), ("model",)), (("data",), ("model",), ()), "('batch', 'heads', None)"),
+        ((("data",), (), ()), (("data",), (), ("model",)), None),
+        ((("data",), (), ("model",)), ((), (), ("data", "model")), None),
+    ],
+)
+def test_names_of_dimensions_are_changed(file: Path, old: Dims, new: Dims, after: str | None) -> None:
+    file.write_text(
+        'RULES = (("batch", "data"), ("heads", "model"), ("time", None))\n'
+        'def f(x):\n    return nn.with_logical_constraint(x, ("batch", "time", "heads"))\n'
+    )
+    module = pyshardy.load(
+        'sdy.mesh @mesh = <["data"=4, "model"=2]>\n'
+        f'func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {{ %0 = stablehlo.negate %x : tensor<8xf32> loc("{file}":3:0)'
+        "\n  return %0 : tensor<8xf32> }"
+    )
+    found = added(names_patch(module, (str(file), 3, 0), old, new))
+    assert found == ([] if after is None else [f"    return nn.with_logical_constraint(x, {after})"])
