@@ -227,10 +227,11 @@ class _Checkup:
                 if one.cure.key != best.cure.key and one.cure.inputs.isdisjoint(best.cure.inputs)
             ]
             cure = best.cure
-            if cure.kind is FindingKind.LAYOUT:
-                cause = next((one.cure for one in paying if _is_cause(one, best)), None)
-                why = _joined(cure.why, avoided(self.found.partition, found.partition))
-                cure = replace(cure, why=why if cause is None else f"{cause.what}; {cause.why}")
+            cause = next((one.cure for one in paying if _is_cause(one, best)), None)
+            if cause is not None:
+                cure = replace(cure, why=f"{cause.what}; {cause.why}")
+            elif cure.kind is FindingKind.LAYOUT:
+                cure = replace(cure, why=_joined(cure.why, avoided(self.found.partition, found.partition)))
             self.found = found
             findings.append(cure.finding(now, _figures(found)))
             others = [one for one in others if one.kind is not FindingKind.OTHER_OUTPUT][:_AGAIN]
@@ -364,8 +365,9 @@ def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], 
 
 
 def _is_cause(one: _Tried, best: _Tried) -> bool:
-    """Whether a cure is of what makes a layout slow: it computes something else, and saves about as much."""
-    return not one.cure.is_exact and one.cure.kind is FindingKind.LOST_AXIS and one.worth >= _NEAR * best.worth
+    """Whether a cure is of why the best one pays, as micro-batches are: other results, and about as much saved."""
+    is_of_values = best.cure.kind in (FindingKind.LOST_AXIS, FindingKind.LAYOUT) and best.cure.is_exact
+    return is_of_values and not one.cure.is_exact and one.worth >= _NEAR * best.worth
 
 
 def _joined(*parts: str) -> str:
