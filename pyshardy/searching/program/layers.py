@@ -199,9 +199,9 @@ class _Linker:
                 return [span.placed(way.joined)]
         for way in ways:
             order = self._layer_order(way.joined, way.votes(votes))
-            if order is not None:
+            found = [] if order is None else _spans([way.votes(votes)[round_] for round_ in order.rounds])
+            if order is not None and found:
                 order.put_in_order(self.ops)
-                found = _spans([way.votes(votes)[round_] for round_ in order.rounds])
                 return [one.placed(way.joined, order) for one in found]
         for way in ways:
             found = _spans(way.votes(votes)) if not way.shift else []
