@@ -86,17 +86,28 @@ def _is_spec(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and name_of(node.func) in SPECS
 
 
-@lru_cache(maxsize=1 << 12)
-def writes_a_constraint(file: str, line: int) -> bool:
-    """Whether a line constrains one value to a spec that it writes out."""
-    tree = syntax_tree(file)
-    calls = [] if tree is None else constraining_calls(tree, line)
-    return len(calls) == 1 and any(
-        _is_spec(node) for one in calls[0].args[1:] for node in ast.walk(one) if isinstance(node, ast.expr)
-    )
+def writes_a_constraint(place: SourcePlace) -> bool:
+    """Whether a line constrains one value to a spec that it writes out.
+
+    Args:
+        place: The file and the line.
+    """
+    return place[1] in _lines_with_specs("".join(read_lines(place[0])))
 
 
-register_cache(writes_a_constraint.cache_clear)
+@lru_cache(maxsize=32)
+def _lines_with_specs(text: str) -> frozenset[int]:
+    """The lines that constrain one value to a spec that they write out."""
+    tree = _parsed(text)
+    specs = (node for node in (() if tree is None else ast.walk(tree)) if isinstance(node, ast.expr) and _is_spec(node))
+    lines = {node.lineno for node in specs}
+    return frozenset(line for line in lines if tree is not None and _is_spec_of_one(constraining_calls(tree, line)))
+
+
+def _is_spec_of_one(calls: list[ast.Call]) -> bool:
+    """Whether there is one call, with a spec among its arguments behind the first."""
+    nodes = [node for call in calls for one in call.args[1:] for node in ast.walk(one)]
+    return len(calls) == 1 and any(isinstance(node, ast.expr) and _is_spec(node) for node in nodes)
 
 
 def is_in_helper(place: SourcePlace) -> bool:
@@ -116,4 +127,5 @@ def _helper_lines(text: str) -> tuple[tuple[int, int], ...]:
 
 
 register_cache(_helper_lines.cache_clear)
+register_cache(_lines_with_specs.cache_clear)
 register_cache(_parsed.cache_clear)

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from checkup.programs import HEAD, STATE, Case
 
+_UPDATE = """\
+def loss(layers, x):
+    for p in layers:
+        x = layer(p, x)
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    grads = jax.grad(loss)(layers, x)
+    return jax.tree.map(lambda p, g: p - g, layers, grads)
+
+
+"""
 _ATTENTION = (
     HEAD
     + """\
@@ -18,17 +31,9 @@ def layer(p, x):
     return constrain(x + y @ p["o"], P("data"))
 
 
-def loss(layers, x):
-    for p in layers:
-        x = layer(p, x)
-    return (x.astype(jnp.float32) ** 2).mean()
-
-
-def update(layers, x):
-    grads = jax.grad(loss)(layers, x)
-    return jax.tree.map(lambda p, g: p - g, layers, grads)
-
-
+"""
+    + _UPDATE
+    + """\
 def make():
     square = 1024, 1024
     return {
@@ -59,17 +64,9 @@ def layer(p, x):
     return x + y @ constrain(p["o"], specs["o"])
 
 
-def loss(layers, x):
-    for p in layers:
-        x = layer(p, x)
-    return (x.astype(jnp.float32) ** 2).mean()
-
-
-def update(layers, x):
-    grads = jax.grad(loss)(layers, x)
-    return jax.tree.map(lambda p, g: p - g, layers, grads)
-
-
+"""
+    + _UPDATE
+    + """\
 step = jax.jit(update, donate_argnames=("layers",))
 layers = [{name: array((1024, 1024), spec, jnp.bfloat16) for name, spec in specs.items()} for _ in range(2)]
 arguments = layers, array((64, 512, 1024), P("data"), jnp.bfloat16)

@@ -148,7 +148,7 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     written: dict[SourcePlace, list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
         place = next((place for place in code.path if not is_in_helper(place)), code.path[-1])
-        if writes_a_constraint(*place[:2]):
+        if writes_a_constraint(place):
             written.setdefault((*place[:2], 0), []).append(code)
         else:
             lines.setdefault((code.path, frozenset(scopes[code])), []).append(code)

@@ -16,6 +16,7 @@ from pyshardy.ir.attributes import Attributes
 from pyshardy.ir.functions import entry_function
 from pyshardy.ir.nodes import Op, Value, walk
 from pyshardy.searching.autopartition.stretches import LEAST_ROUNDS, Stretch, find_stretches
+from pyshardy.searching.program.spans import Joined, Layer, Span, joined, spans
 
 _BY_ARGUMENT: Final = 10
 """The weight of an argument that two rounds share. A value of one round that the other uses counts once, as it may come
@@ -153,7 +154,7 @@ class _Linker:
         """The stretch that a placed one is a part of."""
         self.round_of: dict[Op, tuple[int, int]] = {}
         """The number of the placed stretch that an op is in, and its round there."""
-        self.layer_of: dict[Value, _Layer] = {}
+        self.layer_of: dict[Value, Layer] = {}
         """The layer of an argument that one layer alone uses."""
 
     def families(self) -> Iterator[LayerFamily]:
@@ -191,26 +192,24 @@ class _Linker:
         if not any(votes):
             return []
         counts = range(1, min(_MOST_JOINED, stretch.rounds // LEAST_ROUNDS) + 1)
-        ways = [_Joined(stretch, count, shift) for count in counts for shift in range(count)]
+        ways = [joined(stretch, votes, count, shift) for count in counts for shift in range(count)]
         for way in ways:
-            found = _spans(way.votes(votes))
-            if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > way.joined.rounds:
-                span = found[0] if way.together > 1 else found[0]._replace(first=0, last=len(votes) - 1)
-                return [span.placed(way.joined)]
+            found = spans(way.votes)
+            if len(found) == 1 and 2 * (found[0].last - found[0].first + 1) > way.stretch.rounds:
+                one = found[0] if way.together > 1 else found[0]._replace(first=0, last=len(votes) - 1)
+                return _placed(way.stretch, [one])
         for way in ways:
-            order = self._layer_order(way.joined, way.votes(votes))
-            found = [] if order is None else _spans([way.votes(votes)[round_] for round_ in order.rounds])
+            order = self._layer_order(way)
+            found = [] if order is None else spans([way.votes[round_] for round_ in order.rounds])
             if order is not None and found:
                 order.put_in_order(self.ops)
-                return [one.placed(way.joined, order) for one in found]
-        for way in ways:
-            found = _spans(way.votes(votes)) if not way.shift else []
-            if found:
-                return [one.placed(way.joined) for one in found]
-        return []
+                return _placed(way.stretch, found, order)
+        unshifted = [way for way in ways if way.stretch.start == stretch.start]
+        return next((_placed(way.stretch, found) for way in unshifted if (found := spans(way.votes))), [])
 
-    def _layer_order(self, stretch: Stretch, votes: Sequence[Counter[_Layer]]) -> LayerOrder | None:
+    def _layer_order(self, way: Joined) -> LayerOrder | None:
         """The order of layers, if every round is of a layer of its own and none waits for another."""
+        stretch, votes = way.stretch, way.votes
         layers = [max(found, key=lambda one: (found[one], one)) for found in votes if found]
         if len(set(layers)) < len(votes):
             return None
@@ -223,9 +222,9 @@ class _Linker:
         rounds = sorted(range(stretch.rounds), key=lambda round_: layers[round_])
         return LayerOrder(stretch, tuple(rounds))
 
-    def _votes(self, stretch: Stretch, round_: int) -> Counter[_Layer]:
+    def _votes(self, stretch: Stretch, round_: int) -> Counter[Layer]:
         """The layers of the values that a round uses, with their votes."""
-        found: Counter[_Layer] = Counter()
+        found: Counter[Layer] = Counter()
         for op in self._round(stretch, round_):
             for value in map(self._source, op.operands):
                 maker = value.defining_op
@@ -233,7 +232,7 @@ class _Linker:
                     found[self.layer_of[value]] += _BY_ARGUMENT
                 elif maker is not None and maker in self.round_of:
                     number, its_round = self.round_of[maker]
-                    found[_Layer(self.family_of[number], self.placed[number].layer(its_round))] += 1
+                    found[Layer(self.family_of[number], self.placed[number].layer(its_round))] += 1
         return found
 
     def _note_arguments(self, number: int) -> None:
@@ -247,7 +246,7 @@ class _Linker:
         for value, found in rounds.items():
             if len(found) == 1:
                 layer = self.placed[number].layer(found.pop())
-                self.layer_of.setdefault(value, _Layer(self.family_of[number], layer))
+                self.layer_of.setdefault(value, Layer(self.family_of[number], layer))
 
     def _loses_work(self, number: int) -> bool:
         """Whether most rounds use something that is made for them alone, outside of their layer.
@@ -326,84 +325,11 @@ def _parts(pieces: Sequence[tuple[Stretch, PlacedStretch]]) -> Iterator[LayerFam
             yield LayerFamily(tuple(piece.part(first, last) for _, piece in found), first, last)
 
 
-class _Layer(NamedTuple):
-    """A layer of a family, both by their numbers."""
-
-    family: int
-    layer: int
-
-
-class _Span(NamedTuple):
-    """Consecutive rounds that belong to the layers of one family, in order.
-
-    Attributes:
-        first: The first round.
-        last: The last one.
-        family: The number of the family.
-        sign: Whether layers come in the order of the family, 1, or in the opposite one, -1.
-        base: The layer of round 0.
-    """
-
-    first: int
-    last: int
-    family: int
-    sign: int
-    base: int
-
-    def placed(self, stretch: Stretch, order: LayerOrder | None = None) -> tuple[PlacedStretch, int]:
-        """The part of a stretch with these rounds, and the number of the family."""
-        part = Stretch(stretch.start + self.first * stretch.period, stretch.period, self.last - self.first + 1)
-        return PlacedStretch(part, self.base + self.sign * self.first, self.sign, order), self.family
-
-
-class _Joined(NamedTuple):
-    """A stretch of which several rounds are taken together.
-
-    Attributes:
-        stretch: The stretch.
-        together: The number of its rounds that are one round here.
-        shift: The number of its rounds before the first one.
-    """
-
-    stretch: Stretch
-    together: int
-    shift: int
-
-    @property
-    def joined(self) -> Stretch:
-        """The stretch with these rounds."""
-        start, period, rounds = self.stretch
-        return Stretch(start + self.shift * period, period * self.together, (rounds - self.shift) // self.together)
-
-    def votes(self, votes: Sequence[Counter[_Layer]]) -> list[Counter[_Layer]]:
-        """The votes of these rounds, for layers for which all the rounds vote that one is made of."""
-        if self.together == 1:
-            return list(votes)
-        found = []
-        for at in range(self.shift, len(votes) - self.together + 1, self.together):
-            voting = [one for one in votes[at : at + self.together] if one]
-            total = sum(voting, Counter[_Layer]())
-            found.append(Counter({one: total[one] for one in total if all(one in each for each in voting)}))
-        return found
-
-
-def _spans(votes: Sequence[Counter[_Layer]]) -> list[_Span]:
-    """The spans for which most of their rounds vote, in order. Of two that overlap, the one with more votes stays.
-
-    Args:
-        votes: The votes of every round.
-    """
-    weights: Counter[tuple[int, int, int]] = Counter()
-    rounds: dict[tuple[int, int, int], list[int]] = {}
-    for round_, found in enumerate(votes):
-        for one, weight in found.items():
-            for sign in (1, -1):
-                place = one.family, sign, one.layer - sign * round_
-                weights[place] += weight
-                rounds.setdefault(place, []).append(round_)
-    taken: list[_Span] = []
-    for place in sorted(weights, key=lambda place: (-weights[place], place)):
-        free = [at for at in rounds[place] if not any(one.first <= at <= one.last for one in taken)]
-        if free and 2 * len(free) > free[-1] - free[0] + 1 >= LEAST_ROUNDS:
-            taken.append(_Span(free[0], free[-1], *place))
-    return sorted(taken)
+def _placed(
+    stretch: Stretch, found: Sequence[Span], order: LayerOrder | None = None
+) -> list[tuple[PlacedStretch, int]]:
+    """The parts of a stretch with some of its rounds, each with the number of its family."""
+    return [
+        (PlacedStretch(one.part(stretch), one.base + one.sign * one.first, one.sign, order), one.family)
+        for one in found
+    ]
