@@ -15,6 +15,7 @@ from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
+from pyshardy.checkup.choosing import Tried, best_of, is_cause
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
@@ -54,19 +55,6 @@ _UNSURE = 0.03
 """The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
 _FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
 """What mends memory that is held for nothing."""
-_NEAR = 0.8
-"""Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
-_NEAR_IF_CHANGED = 0.9
-"""The same for a cure that changes what the user wrote.
-
-The cause of a loss saves as much as a cure further on, as far as estimates can tell; what saves less is another design.
-"""
-_ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
-"""What leaves all annotations that the user wrote."""
-_ORDER = (
-    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
-    FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
-)  # fmt: skip
 
 
 def doctor(
@@ -160,18 +148,6 @@ def _figures(found: Cost) -> Figures:
     return Figures(found.step_seconds, found.peak_bytes)
 
 
-class _Tried(NamedTuple):
-    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made.
-
-    Cures that lead to the same program have the same object as `figures`.
-    """
-
-    worth: float
-    cure: Cure
-    figures: Figures
-    found: Cost | None = None
-
-
 class _Checkup:
     """One look at one program."""
 
@@ -188,8 +164,11 @@ class _Checkup:
         chip = find_hardware(chip_of_partition(self.found.partition) if judge.hardware is None else judge.hardware)
         self.pricer = Pricer(make_topology(chip, self.mesh.axes, judge.networks, judge.shape), judge.model)
         self.limit = estimate.memory_limit_bytes
+        self.most = self._usual_tries() if tries is None else tries
+
+    def _usual_tries(self) -> int:
         ops = self.pricer.ops(self.found.partition.before)
-        self.most = max(_LEAST_TRIES, min(MOST_TRIES, _MOST_OPS // ops)) if tries is None else tries
+        return max(_LEAST_TRIES, min(MOST_TRIES, _MOST_OPS // ops))
 
     def run(self) -> Diagnosis:
         """The findings."""
@@ -216,7 +195,7 @@ class _Checkup:
         priced = self.pricer.price(self.found.partition.before)
         paying = [] if priced is None else self._paying(priced, islice(_distinct(self._cures()), self.most))
         while paying and len(findings) < MOST_FINDINGS:
-            best, now = _best(paying), _figures(self.found)
+            best, now = best_of(paying), _figures(self.found)
             found = best.found
             if found is None:  # so far a few of its layers were priced
                 paying = self._reordered(paying, best, now)
@@ -227,7 +206,7 @@ class _Checkup:
                 if one.cure.key != best.cure.key and one.cure.inputs.isdisjoint(best.cure.inputs)
             ]
             cure = best.cure
-            cause = next((one.cure for one in paying if _is_cause(one, best)), None)
+            cause = next((one.cure for one in paying if is_cause(one, best)), None)
             if cause is not None:
                 cure = replace(cure, why=f"{cause.what}; {cause.why}")
             elif cure.kind is FindingKind.LAYOUT:
@@ -238,7 +217,7 @@ class _Checkup:
             paying = self._paying(best.figures, [*others, *self._output_cures()])
         return findings
 
-    def _reordered(self, paying: Sequence[_Tried], one: _Tried, now: Figures) -> list[_Tried]:
+    def _reordered(self, paying: Sequence[Tried], one: Tried, now: Figures) -> list[Tried]:
         """Cures of which one, and those that do the same, are worth what they are in the whole program.
 
         Those that do not pay there are left out.
@@ -296,17 +275,17 @@ class _Checkup:
         )
         return (cure for turn in turns for cure in turn if cure is not None)
 
-    def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[_Tried]:
+    def _paying(self, now: Figures, cures: Iterable[Cure]) -> list[Tried]:
         """The cures that pay in the program, the best of a fault and the best design for each place, the best first."""
         module = self.found.partition.before
-        found: dict[Hashable, list[_Tried]] = {}
+        found: dict[Hashable, list[Tried]] = {}
         for number, cure in enumerate(cures, 1):
             self.say(f"trying {number}: {cure.text}")
             figures = self.pricer.price(module, cure)
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
-                found.setdefault((cure.key, cure.is_design), []).append(_Tried(worth, cure, figures))
-        best = [_best(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
+                found.setdefault((cure.key, cure.is_design), []).append(Tried(worth, cure, figures))
+        best = [best_of(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 
     def _worth(self, cure: Cure, before: Figures, after: Figures, unsure: float = SAME) -> float | None:
@@ -327,31 +306,6 @@ def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
             yield cure
 
 
-def _best(paying: Sequence[_Tried]) -> _Tried:
-    """The cure that saves most; of those that save about as much, one that mends a cause, and one that is a patch.
-
-    A cure of a fault comes before another design. Only if it computes something else, a design that saves about as much
-    may come first.
-    """
-    faults = [one for one in paying if not one.cure.is_design]
-    best = (faults or paying)[0]
-    beside = faults if faults and best.cure.is_exact else paying
-    near = [one for one in beside if one.worth >= _near(one.cure) * best.worth]
-    return min(near, key=lambda one: (_rank(one.cure), -one.worth))
-
-
-def _near(cure: Cure) -> float:
-    return _NEAR if cure.kind in _ADDED else _NEAR_IF_CHANGED
-
-
-def _rank(cure: Cure) -> tuple[bool, bool, int]:
-    """The place of a cure among those that save as much.
-
-    Behind others is a spec whose place the user has to find, and what computes something else.
-    """
-    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
-
-
 def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], limit: float) -> list[Finding]:
     """Findings that are tried, in their order, and others by the share that they cost, each before what saves less."""
     found: list[Finding] = []
@@ -362,12 +316,6 @@ def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], 
             found.append(rest.pop(0)[1])
         found.append(one)
     return [*found, *(one for _, one in rest)]
-
-
-def _is_cause(one: _Tried, best: _Tried) -> bool:
-    """Whether a cure is of why the best one pays, as micro-batches are: other results, and about as much saved."""
-    is_of_values = best.cure.kind in (FindingKind.LOST_AXIS, FindingKind.LAYOUT) and best.cure.is_exact
-    return is_of_values and not one.cure.is_exact and one.worth >= _NEAR * best.worth
 
 
 def _joined(*parts: str) -> str:

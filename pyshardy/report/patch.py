@@ -13,11 +13,10 @@ from pyshardy.report.constraints import PlanConstraint
 from pyshardy.source.assignments import SourceAssignment, assignments, read_lines
 from pyshardy.source.imports import imports_of
 from pyshardy.source.places import short_path
-from pyshardy.source.syntax import CONSTRAIN, name_of, syntax_tree
+from pyshardy.source.syntax import CONSTRAIN, SPECS, name_of, syntax_tree
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
-_SPECS = frozenset(("P", "PS", "PartitionSpec"))
 
 
 def patch(constraints: Sequence[PlanConstraint], mesh: Mapping[str, int] | None = None) -> str:
@@ -139,7 +138,7 @@ def _constrains_by_specs(tree: ast.Module) -> bool:
     """Whether a file hands specs without a mesh to `with_sharding_constraint`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and name_of(node.func) == CONSTRAIN]
     specs = [one.args[1] for one in calls if len(one.args) > 1]
-    return any(isinstance(one, ast.Call) and name_of(one.func) in _SPECS for one in specs)
+    return any(isinstance(one, ast.Call) and name_of(one.func) in SPECS for one in specs)
 
 
 def _put(lines: list[str], line: int, column: int, text: str) -> None:

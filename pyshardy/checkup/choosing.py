@@ -1,0 +1,67 @@
+"""Which of the cures that pay is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyshardy.checkup.cures import Cure
+from pyshardy.report.diagnosis import Figures, FindingKind
+from pyshardy.results.cost import Cost
+
+_NEAR = 0.8
+"""Of cures that save this share of what the best saves, the first in `_ORDER` is chosen."""
+_NEAR_IF_CHANGED = 0.9
+"""The same for a cure that changes what the user wrote.
+
+The cause of a loss saves as much as a cure further on, as far as estimates can tell; what saves less is another design.
+"""
+_ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
+"""What leaves all annotations that the user wrote."""
+_ORDER = (
+    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
+    FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+)  # fmt: skip
+
+
+class Tried(NamedTuple):
+    """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made.
+
+    Cures that lead to the same program have the same object as `figures`.
+    """
+
+    worth: float
+    cure: Cure
+    figures: Figures
+    found: Cost | None = None
+
+
+def best_of(paying: Sequence[Tried]) -> Tried:
+    """The cure that saves most; of those that save about as much, one that mends a cause, and one that is a patch.
+
+    A cure of a fault comes before another design. Only if it computes something else, a design that saves about as much
+    may come first.
+    """
+    faults = [one for one in paying if not one.cure.is_design]
+    best = (faults or paying)[0]
+    beside = faults if faults and best.cure.is_exact else paying
+    near = [one for one in beside if one.worth >= _near(one.cure) * best.worth]
+    return min(near, key=lambda one: (_rank(one.cure), -one.worth))
+
+
+def _near(cure: Cure) -> float:
+    return _NEAR if cure.kind in _ADDED else _NEAR_IF_CHANGED
+
+
+def _rank(cure: Cure) -> tuple[bool, bool, int]:
+    """The place of a cure among those that save as much.
+
+    Behind others is a spec whose place the user has to find, and what computes something else.
+    """
+    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
+
+
+def is_cause(one: Tried, best: Tried) -> bool:
+    """Whether a cure is of why the best one pays, as micro-batches are: other results, and about as much saved."""
+    is_of_values = best.cure.kind in (FindingKind.LOST_AXIS, FindingKind.LAYOUT) and best.cure.is_exact
+    return is_of_values and not one.cure.is_exact and one.worth >= _NEAR * best.worth
