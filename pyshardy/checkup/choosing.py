@@ -27,7 +27,7 @@ _ORDER = (
 class Tried(NamedTuple):
     """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made.
 
-    Cures that lead to the same program have the same object as `figures`.
+    Cures that lead to the same program have equal `figures`.
     """
 
     worth: float

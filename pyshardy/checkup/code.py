@@ -11,8 +11,8 @@ from itertools import chain
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.kernel_patch import kernel_patch
 from pyshardy.checkup.rules import names_patch
-from pyshardy.checkup.source import replaced, replaced_all
-from pyshardy.checkup.specs import line_patch
+from pyshardy.checkup.source import replaced, replaced_all, user_files
+from pyshardy.checkup.specs import line_patch, output_layout_patch
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.ir.module import Module
@@ -147,11 +147,12 @@ def _strided_patch(place: SourcePlace) -> str:
 
 
 def _spec_patch(module: Module, place: SourcePlace, was: TensorSharding, wider: TensorSharding) -> str:
-    """A diff of the spec of a constraint, or of its names; empty if the line writes none out, or two."""
+    """A diff of the spec of a constraint, of its names or of keras's layout; empty if none is written out, or two."""
     file, line, _ = place
     tree = syntax_tree(file)
     old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (was, wider))
-    return "" if tree is None else line_patch(file, tree, line, old, new) or names_patch(module, place, old, new)
+    own = "" if tree is None else line_patch(file, tree, line, old, new) or names_patch(module, place, old, new)
+    return own or output_layout_patch(user_files(module.root), old, new)
 
 
 def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:

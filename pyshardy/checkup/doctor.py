@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice, zip_longest
@@ -172,6 +173,10 @@ class _Checkup:
 
     def run(self) -> Diagnosis:
         """The findings."""
+        with closing(self.pricer):
+            return self._run()
+
+    def _run(self) -> Diagnosis:
         first = self.found
         found = list(uneven_parts(first, _figures(first), self.mesh))
         findings = self._findings()
@@ -224,12 +229,12 @@ class _Checkup:
         """
         found = self._judged(one.cure.apply(self.found.partition.before))
         after = None if found is None else _figures(found)
-        alike = [one, *(other for other in paying if other.figures is one.figures and other is not one)]
+        alike = [one, *(other for other in paying if other.figures == one.figures and other is not one)]
         worths = [None if after is None else self._worth(other.cure, now, after) for other in alike]
         again = [other._replace(worth=worth) for other, worth in zip(alike, worths) if worth is not None]
         if again and again[0].cure is one.cure:
             again[0] = again[0]._replace(found=found)
-        rest = [other for other in paying if other.figures is not one.figures]
+        rest = [other for other in paying if other.figures != one.figures]
         return sorted([*again, *rest], key=lambda other: -other.worth)
 
     def _judged(self, module: Module) -> Cost | None:
@@ -279,14 +284,18 @@ class _Checkup:
         """The cures that pay in the program, the best of a fault and the best design for each place, the best first."""
         module = self.found.partition.before
         found: dict[Hashable, list[Tried]] = {}
-        for number, cure in enumerate(cures, 1):
-            self.say(f"trying {number}: {cure.text}")
-            figures = self.pricer.price(module, cure)
+        for cure, figures in self.pricer.prices(module, self._told(cures)):
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
                 found.setdefault((cure.key, cure.is_design), []).append(Tried(worth, cure, figures))
         best = [best_of(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
+
+    def _told(self, cures: Iterable[Cure]) -> Iterator[Cure]:
+        """The same cures; each is told when it is tried."""
+        for number, cure in enumerate(cures, 1):
+            self.say(f"trying {number}: {cure.text}")
+            yield cure
 
     def _worth(self, cure: Cure, before: Figures, after: Figures, unsure: float = SAME) -> float | None:
         """How much a cure is worth; None if it does not pay."""

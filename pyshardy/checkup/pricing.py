@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from functools import lru_cache
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from time import perf_counter
 from typing import NamedTuple
 
 from pyshardy.api.cost import cost
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.pricing_workers import Change, PricingWorkers
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology
@@ -23,10 +25,14 @@ from pyshardy.ir.program_keys import ProgramKeys
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.report.diagnosis import Figures
 from pyshardy.results.sharded_program import Imported
+from pyshardy.rules.user_rules import USER_RULES
 from pyshardy.searching.planning.candidates import LayeredCandidates
 from pyshardy.searching.program.layers import LayerFamily
 from pyshardy.searching.program.search_program import short_program
 from pyshardy.searching.program.shorten import Short
+
+_LEAST_SECONDS = 0.2
+"""The time of a price from which on it pays to start other processes."""
 
 
 class _Few(NamedTuple):
@@ -71,6 +77,9 @@ class Pricer:
     def __init__(self, topology: Topology, model: CollectiveModel) -> None:
         self.topology, self.model = topology, model
         self.tries = 0
+        self._seconds = 0.0
+        """How long the last price took."""
+        self._workers = PricingWorkers((topology, model))
         self._few = lru_cache(maxsize=1)(_Few.of)
         self._keys, self._kinds = ProgramKeys(), SharedKinds()
         self._known: dict[Hashable, Figures] = {}
@@ -85,15 +94,43 @@ class Pricer:
         """The number of ops that are partitioned for a price."""
         return sum(1 for _ in ops_in(self._few(module).module.root))
 
-    def price(self, module: Module, cure: Cure | None = None) -> Figures | None:
-        """The estimate of a program, with a cure; None if it cannot be partitioned, or the cure does not fit it."""
+    def price(self, module: Module, change: Change | None = None) -> Figures | None:
+        """The estimate of a program, with a change; None if it cannot be partitioned, or the change does not fit it."""
         self.tries += 1
+        start = perf_counter()
         try:
-            return self._layered(module, cure)
+            return self._layered(module, change)
         except UsageError:  # several meshes, or sharding groups
-            return self._whole(module, cure)
+            return self._whole(module, change)
         except ShardyError:
             return None
+        finally:
+            self._seconds = perf_counter() - start
+
+    def prices(self, module: Module, cures: Iterable[Cure]) -> Iterator[tuple[Cure, Figures | None]]:
+        """The cures in order, each with the estimate of a program with it; other processes help with a large program.
+
+        Args:
+            module: The program.
+            cures: The cures.
+        """
+        if self._seconds < _LEAST_SECONDS or USER_RULES:
+            yield from ((cure, self.price(module, cure.apply)) for cure in cures)
+            return
+        tries, given = self.tries, list[Cure]()
+
+        def changes() -> Iterator[Change]:
+            for cure in cures:
+                given.append(cure)
+                yield cure.apply
+
+        found = self._workers.prices(module, changes(), partial(self.price, module))
+        self.tries = tries + len(given)
+        yield from zip(given, found)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._workers.close()
 
     def input_shardings(self, module: Module, change: OtherInputs) -> Mapping[int, TensorSharding | None]:
         """The shardings of the inputs after propagation, by their numbers; of many equal layers those of a few.
@@ -119,13 +156,13 @@ class Pricer:
             )
             return layered, layered.propagated({}, {})
 
-    def _layered(self, module: Module, cure: Cure | None) -> Figures:
-        if cure is None:
+    def _layered(self, module: Module, change: Change | None) -> Figures:
+        if change is None:
             few = self._few(module)
-        elif isinstance(cure.apply, OtherInputs):
-            few = self._few(module).with_inputs(cure.apply)
+        elif isinstance(change, OtherInputs):
+            few = self._few(module).with_inputs(change)
         else:
-            few = _Few.of(cure.apply(module))
+            few = _Few.of(change(module))
         layered, candidate = self._propagated(few)
         key = tuple(layered.runs), self._keys.key(candidate.root)
         known = self._known.get(key)
@@ -134,9 +171,9 @@ class Pricer:
             known = self._known[key] = Figures(found.seconds, round(found.bytes))
         return known
 
-    def _whole(self, module: Module, cure: Cure | None) -> Figures | None:
+    def _whole(self, module: Module, change: Change | None) -> Figures | None:
         try:
-            found = cost(module if cure is None else cure.apply(module), self.topology.hardware, collectives=self.model)
+            found = cost(module if change is None else change(module), self.topology.hardware, collectives=self.model)
         except ShardyError:
             return None
         return Figures(found.step_seconds, found.peak_bytes)

@@ -24,6 +24,8 @@ from pyshardy.source.assignments import read_lines
 from pyshardy.source.syntax import name_of, syntax_tree
 
 _LAYOUT_MAP = "LayoutMap"
+_OUTPUT = "output"
+"""How keras calls the output of a layer, behind the path of the layer."""
 _VARIABLE = re.compile(r"^\w+\['((?:[^'/]+/){2,}[^'/]+)'\]$")
 """The name of a variable of a keras layer with its path; that of optimizer state has no deeper path."""
 
@@ -65,12 +67,15 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
         return text
     texts: dict[str, dict[tuple[int, int, int], str]] = {}
     for places, change in zip(found, variables or changes):
-        if len(places) != 1 or places[0].spec.node.lineno != places[0].spec.node.end_lineno:
+        parts = places[0].spec.parts(change.new) if len(places) == 1 else {}
+        if not parts:
             return ""
-        place = places[0]
-        text = place.spec.text(change.new)
-        if texts.setdefault(place.file, {}).setdefault(place.spec.range, text) != text:
-            return ""
+        own = texts.setdefault(places[0].file, {})
+        for node, text in parts.items():
+            if node.lineno != node.end_lineno:
+                return ""
+            if own.setdefault((node.lineno, node.col_offset, node.end_col_offset or 0), text) != text:
+                return ""
     return "".join(replaced_all(file, own) for file, own in texts.items())
 
 
@@ -112,10 +117,37 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
     return file_diff(file, lines, [*lines[:end], *more, *lines[end:]])
 
 
+def output_layout_patch(files: Iterable[str], old: Dims, new: Dims) -> str:
+    """A diff of the entry of a `LayoutMap` of keras by which the output of a layer is split; empty if it is not sure.
+
+    Args:
+        files: Where to look.
+        old: The axes that it has.
+        new: The axes to write.
+    """
+    found = [
+        (file, node, text)
+        for file in files
+        if (tree := syntax_tree(file)) is not None and _has_layout(tree)
+        for one in written_specs(tree)
+        if any(key.endswith(_OUTPUT) for key in one.patterns) and without_end(one.axes) == without_end(old)
+        for node, text in one.parts(new).items()
+    ]
+    if len(found) != 1 or found[0][1].lineno != found[0][1].end_lineno:
+        return ""
+    file, node, text = found[0]
+    return replaced_all(file, {(node.lineno, node.col_offset, node.end_col_offset or 0): text})
+
+
 def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
-    found = [(one.range[1:], one.text(new)) for one in written_on(tree, line) if without_end(one.axes) == wanted]
+    found = [
+        ((node.col_offset, node.end_col_offset or 0), text)
+        for one in written_on(tree, line)
+        if without_end(one.axes) == wanted
+        for node, text in one.parts(new).items()
+    ]
     helped = handed_to_helpers(tree, line)
     found += [(columns, arguments_of(new)) for columns, axes in helped if without_end(axes) == wanted]
     if len(found) != 1:

@@ -84,6 +84,12 @@ def set_user_code(user_code: str | Iterable[str] = (), library: str | Iterable[s
     _said = said
 
 
+def said_user_code() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The arguments with which `set_user_code` sets what is set now."""
+    user_code, library = (tuple(sorted(map(".".join, found))) for found in (_said.user_code, _said.library))
+    return user_code, library
+
+
 @contextmanager
 def user_code_of(user_code: Iterable[str], library: Iterable[str]) -> Iterator[None]:
     """As `set_user_code`, inside of a `with` statement."""
