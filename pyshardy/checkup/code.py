@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.kernel_patch import kernel_patch
+from pyshardy.checkup.kernel_patch import KernelCall, kernel_call
 from pyshardy.checkup.rules import names_patch
 from pyshardy.checkup.source import replaced, replaced_all, user_files
 from pyshardy.checkup.specs import line_patch, output_layout_patch
@@ -20,7 +20,7 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff
-from pyshardy.results.hints.code import Code, CodeEdit, shard_maps, strided_micro_batches
+from pyshardy.results.hints.code import Code, CodeEdit, ShardMap, shard_maps, strided_micro_batches
 from pyshardy.results.hints.constraints import left_out_constraints, other_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
@@ -41,11 +41,29 @@ def kernel_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh_name: The name of its mesh.
         mesh: Its mesh.
     """
+    groups: dict[tuple[str, int] | CodeEdit, list[ShardMap]] = {}
+    calls: dict[tuple[str, int], tuple[KernelCall, ShardMap]] = {}
+    stories: dict[CodeEdit, str] = {}
     for found in part.explained_collectives[:_MOST]:
-        for edit, inputs, outputs in shard_maps(part.why, found.causes[0], part.before, mesh_name, mesh):
-            make_patch = partial(kernel_patch, edit.codes[0].path, inputs, outputs, dict(mesh.axes))
-            cure = _cure(FindingKind.KERNEL, edit, f"{edit.what} gets its operands whole", found.story.text)
-            yield replace(cure, make_patch=make_patch)
+        for one in shard_maps(part.why, found.causes[0], part.before, mesh_name, mesh):
+            call = kernel_call(one.edit.codes[0].path, len(one.inputs))
+            if call is not None:
+                calls.setdefault(call.line, (call, one))
+            stories.setdefault(one.edit, found.story.text)
+            groups.setdefault(one.edit if call is None else call.line, []).append(one)
+    for alone in [key for key in groups if isinstance(key, CodeEdit)]:
+        line = alone.codes[0].path[0][:2]  # JAX says of the gradient of a function with a rule where that is called
+        if line in calls:
+            groups[line] += groups.pop(alone)
+    for key, alike in groups.items():
+        edit = alike[0].edit
+        cure = _cure(FindingKind.KERNEL, edit, f"{edit.what} gets its operands whole", stories[edit])
+        if not isinstance(key, CodeEdit):
+            call, first = calls[key]
+            text = cure.text.replace(edit.what, call.text, 1)
+            patch = partial(call.patch, first.inputs, first.outputs, dict(mesh.axes))
+            cure = replace(cure, text=text, make_patch=patch)
+        yield replace(cure, apply=partial(_all_applied, [one.edit for one in alike]))
 
 
 def constraint_cures(module: Module) -> Iterator[Cure]:

@@ -45,9 +45,10 @@ from pyshardy.searching.planning.options import sayer
 
 _DOING = "looking for what costs most"
 MOST_FINDINGS = 3
-MOST_TRIES, _LEAST_TRIES = 50, 12
-_MOST_OPS = 600_000
-"""The ops of all programs that are priced, about a minute; a program that stays large has fewer tries."""
+MOST_TRIES, _USUAL_TRIES, _LEAST_TRIES = 100, 50, 12
+_MOST_OPS, _FEW_OPS = 600_000, 50_000
+"""The ops of all programs that are priced, about a minute: a program that stays large has fewer tries. A small one has
+more, which take some seconds."""
 _AGAIN = 6
 """The number of cures that are tried again beside those that are chosen."""
 _FOR_ONE_COMPILATION = 0.05
@@ -86,8 +87,8 @@ def doctor(
         networks: The networks of mesh axes, as for `cost`.
         shape: The dimensions of the torus, as for `cost`.
         collectives: The model of collectives, as for `cost`.
-        tries: The most cures to price. By default at most 50, and fewer for a program that stays large with a few of
-            its equal layers.
+        tries: The most cures to price. By default at most 50; fewer for a program that stays large with a few of its
+            equal layers, and up to 100 for a small one.
         progress: Whether to say on standard error what is tried; or a function that takes this text.
         keywords: For a function, as for `load`.
 
@@ -169,7 +170,8 @@ class _Checkup:
 
     def _usual_tries(self) -> int:
         ops = self.pricer.ops(self.found.partition.before)
-        return max(_LEAST_TRIES, min(MOST_TRIES, _MOST_OPS // ops))
+        usual = max(_LEAST_TRIES, min(_USUAL_TRIES, _MOST_OPS // ops))
+        return max(usual, min(MOST_TRIES, _FEW_OPS // ops))
 
     def run(self) -> Diagnosis:
         """The findings."""

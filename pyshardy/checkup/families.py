@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from math import prod
@@ -117,8 +118,17 @@ def frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
         sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
     """
     found = list(others(module, sizes))
-    heads = [head_of(one.name) for family in found for one in family.members]
-    return (one for one in found if heads.count(head_of(one.members[0].name)) >= _LEAST_LEAVES)
+    trees: dict[str, list[InterfaceTensor]] = {}
+    for one in (one for family in found for one in family.members):
+        trees.setdefault(head_of(one.name), []).append(one)
+    of_weights = {head for head, leaves in trees.items() if len(leaves) >= _LEAST_LEAVES and not _is_batch(leaves)}
+    return (one for one in found if head_of(one.members[0].name) in of_weights)
+
+
+def _is_batch(leaves: Sequence[InterfaceTensor]) -> bool:
+    """Whether the arrays of a tree have rows of one batch: most are split along a first dimension of one size."""
+    rows = Counter(one.shape[0] for one in leaves if one.sharding is not None and one.sharding.dim_axes[0])
+    return 2 * max(rows.values(), default=0) > len(leaves)
 
 
 def siblings(one: Family, known: Sequence[Family]) -> list[Family]:

@@ -8,7 +8,8 @@ from functools import partial
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.rules import CONSTRAINERS, Rule, mapped, rule_tables
+from pyshardy.checkup.rule_tables import Rule, mapped, rule_tables
+from pyshardy.checkup.rules import CONSTRAINERS
 from pyshardy.checkup.source import replaced, user_files
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh

@@ -17,6 +17,7 @@ from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.source_values import is_differentiated
 from pyshardy.report.diagnosis import FindingKind
 
 _MOST_TRIES = 10
@@ -42,11 +43,13 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh, shardings_of: Shard
         shardings_of: The shardings of its inputs after propagation, by their numbers, if some have others before.
     """
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
-    known = [one for one in [*families(module, sizes), *frozen(module, sizes)] if len(one.members[0].shape) > 1]
+    returned, kept = list(families(module, sizes)), list(frozen(module, sizes))
+    known = [one for one in [*returned, *kept] if len(one.members[0].shape) > 1]
     known = [one for one in known if _size(one) * _SMALL >= max(map(_size, known))]
+    weights = returned if is_differentiated(module.root) else kept or returned
     for axis in sizes:
         whole = [one for one in known if axis not in axes_of(one.members[0])]
-        if len(whole) < 2 or len(whole) == len(known):
+        if len(whole) < 2 or all(axis not in axes_of(one.members[0]) for one in weights if one in known):
             continue
         largest = sorted(whole, key=lambda one: -one.bytes)
         for is_wide in (False, True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from pyshardy.checkup.annotating import OtherInputs, is_same, replaced_outputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import (
     Family,
+    axes_of,
     dims_of,
     families,
     frozen,
@@ -70,7 +71,8 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         named = [_of_input(module, one, ports) for one in named if not is_sum or weights.issuperset(one.indices)]
         story = f"{found.head}: {found.story.reason}."
         place = None if found.story.file is None else (found.story.file, found.story.line, 0)
-        edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh)])
+        axes = {axis.strip('"') for axis in found.story.axes or ()}
+        edits = dict.fromkeys(named if is_sum else [*named, *_moved(named, ports[True], mesh_name, mesh, axes)])
         beside = [more for edit in edits for more in _with_siblings(edit, ports[True], known, partners, sizes)]
         written = [(one._replace(sharding=one.sharding.closed()), state) for one, state in beside]  # as a spec is
         for edit, state in dict.fromkeys(written):
@@ -161,18 +163,26 @@ def are(members: Sequence[InterfaceTensor]) -> str:
 
 
 def _moved(
-    edits: Sequence[AnnotationEdit], inputs: Sequence[InterfaceTensor], mesh_name: str, mesh: Mesh
+    edits: Sequence[AnnotationEdit],
+    inputs: Sequence[InterfaceTensor],
+    mesh_name: str,
+    mesh: Mesh,
+    clashing: Collection[str],
 ) -> Iterator[AnnotationEdit]:
-    """The inputs of edits with one axis more, moved or removed."""
+    """The inputs of edits with one axis more, moved or removed; first the axes along which devices communicate."""
     for edit in edits:
         one = next((one for one in inputs if edit.is_input and one.index in edit.indices), None)
         given = None if one is None else one.sharding
         if one is None or given is None or not all(axis.is_full for axes in given.dim_axes for axis in axes):
             continue
-        dims = tuple(tuple(axis.name for axis in axes) for axes in given.dim_axes)
-        for other in changes(one.shape, dims, dict(mesh.axes)):
-            if other != dims:
-                yield AnnotationEdit(True, edit.indices, sharding_of(other, mesh_name))
+        dims = dims_of(given)
+        ways = [way for way in changes(one.shape, dims, dict(mesh.axes)) if way != dims]
+        for way in sorted(ways, key=lambda way: not _axes_changed(dims, way) <= set(clashing)):
+            yield AnnotationEdit(True, edit.indices, sharding_of(way, mesh_name))
+
+
+def _axes_changed(one: Dims, other: Dims) -> set[str]:
+    return {axis for was, now in zip(one, other) for axis in set(was) ^ set(now)}
 
 
 def annotation_cure(
@@ -222,16 +232,20 @@ def annotation_cure(
 def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> bool:
     """Whether another sharding of an input shares the work in another way, rather than mending a fault.
 
-    It does if it has an axis that splits no weight. In training, it also does if it takes an axis of the batch from a
-    weight, or splits the batch along one more axis.
+    It does if it gives a weight an axis that splits no weight, or splits the batch along one more axis. In training, it
+    also does if it takes an axis of the batch from a weight.
     """
     old, axes = _axes(was.sharding), _axes(new)
     step = _step_of(module)
-    if not axes <= old | step.weight_axes:
-        return True
-    if not step.is_training:
-        return False
-    return not (old - axes).isdisjoint(step.batch_axes) if was.index in step.trained else not axes <= old
+    if was.index in step.weights:
+        is_new = not axes <= old | step.weight_axes
+        return is_new or (step.is_training and not (old - axes).isdisjoint(step.batch_axes))
+    if step.is_training or not axes <= old | step.weight_axes | step.batch_axes:
+        return not axes <= old
+    olds = dims_of(was.sharding) if was.sharding is not None else ()
+    return any(
+        set(one) < set(other) and step.batch_axes.issuperset(one) and one for one, other in zip(olds, dims_of(new))
+    )
 
 
 def _of_rank(sharding: TensorSharding, rank: int) -> TensorSharding:
@@ -249,14 +263,13 @@ class _Step(NamedTuple):
 
     Attributes:
         is_training: Whether it computes gradients.
-        trained: The numbers of the inputs that it returns anew.
-        weight_axes: The axes that split these; all axes where nothing is trained. In training, an axis that splits no
-            weight is one of the batch alone, by design.
-        batch_axes: The axes that split the other inputs.
+        weights: The numbers of the weights: in training what it returns anew, else those that it does not.
+        weight_axes: The axes that split these.
+        batch_axes: The axes that split the other inputs; without training, those of inputs that it does not return.
     """
 
     is_training: bool
-    trained: frozenset[int]
+    weights: frozenset[int]
     weight_axes: frozenset[str]
     batch_axes: frozenset[str]
 
@@ -265,13 +278,15 @@ class _Step(NamedTuple):
 def _step_of(module: Module) -> _Step:
     inputs, is_training = input_tensors(module.root), is_differentiated(module.root)
     ties = ties_in(module, inputs, output_tensors(module.root))
-    trained = [one for place, one in enumerate(inputs) if place in ties]
-    rest = [one for place, one in enumerate(inputs) if place not in ties]
-    weights, batch = (
+    returned = {one.index for place, one in enumerate(inputs) if place in ties}
+    sizes = {axis: 1 for one in inputs for axis in axes_of(one)}
+    weights = returned if is_training else {one.index for family in frozen(module, sizes) for one in family.members}
+    rest = [one for one in inputs if one.index not in weights | returned]
+    axes, batch = (
         frozenset(axis for one in group for axis in _axes(one.sharding))
-        for group in (trained if is_training else inputs, rest)
+        for group in ([one for one in inputs if one.index in weights], rest)
     )
-    return _Step(is_training, frozenset(one.index for one in trained), weights, batch)
+    return _Step(is_training, frozenset(weights), axes, batch)
 
 
 register_cache(_step_of.cache_clear)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from pyshardy.checkup.annotating import annotated
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import axes_of, dims_of
+from pyshardy.checkup.rule_tables import Rule, RuleChange, mapped, missing_rules, rule_tables
 from pyshardy.checkup.source import replaced, user_files
 from pyshardy.checkup.written_specs import Written, written_specs
 from pyshardy.core.axes import Dims
@@ -26,21 +26,13 @@ from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.source.places import SourcePlace, format_place
+from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import name_of, syntax_tree
 
 CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
 """The functions of flax that constrain a value by names of its dimensions."""
 _MOST_RULES = 12
 """The changes of rules that are tried."""
-
-
-class Rule(NamedTuple):
-    """One rule of a table in a source: a name of dimensions, and its mesh axes with their place."""
-
-    name: str
-    axes: tuple[str, ...]
-    node: ast.expr
 
 
 def rule_cures(
@@ -58,7 +50,7 @@ def rule_cures(
     files = [(file, tree) for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
     for file, tree in files:
         for rules in rule_tables(tree, sizes):
-            uses = _Uses(module, files, rules)
+            uses = _Uses(module, files, [*rules, *missing_rules([tree for _, tree in files], rules, sizes)])
             for place, axes in _changes(uses, sizes, dropping)[:_MOST_RULES]:
                 cure = _cure(module, file, uses, place, axes, mesh_name, sizes, dropping)
                 if cure is not None:
@@ -105,32 +97,6 @@ def _as_dims(names: Sequence[str | None]) -> Dims:
     return tuple(() if name is None else (name,) for name in names)
 
 
-def rule_tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[Rule]]:
-    """The tables of rules in a file: pairs of a name and of mesh axes, of which one at least is of this mesh.
-
-    Args:
-        tree: The source.
-        sizes: The axes of the mesh.
-    """
-    for node in ast.walk(tree):
-        pairs = node.elts if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1 else []
-        rules = [rule for one in pairs if (rule := _rule(one)) is not None]
-        if rules and len(rules) == len(pairs) and any(axis in sizes for rule in rules for axis in rule.axes):
-            yield rules
-
-
-def _rule(node: ast.expr) -> Rule | None:
-    if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
-        return None
-    try:
-        name, axes = ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return None
-    given = () if axes is None else (axes,) if isinstance(axes, str) else axes
-    is_rule = isinstance(name, str) and isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
-    return Rule(name, tuple(given), node.elts[1]) if is_rule else None
-
-
 def _changes(
     uses: _Uses, sizes: Mapping[str, int], dropping: Collection[tuple[str, int]]
 ) -> list[tuple[int, tuple[str, ...]]]:
@@ -151,28 +117,8 @@ def _changes(
         for axis in sizes
         if rule.axes != (axis,) and len(rule.axes) < 2
     ]
-    return [*more, *sorted(others, key=lambda change: len(uses.rules[change[0]].axes))]
-
-
-def mapped(names: Dims, rules: Sequence[Rule]) -> Dims:
-    """The mesh axes of dimensions by their names: the first rule that gives axes which are still free counts.
-
-    Args:
-        names: The name of each dimension, or none.
-        rules: The rules.
-
-    >>> node = ast.Constant(None)
-    >>> mapped((("mlp",), ("embed",)), [Rule("embed", ("x",), node), Rule("mlp", ("x",), node)])
-    ((), ('x',))
-    """
-    found: dict[int, tuple[str, ...]] = {}
-    for rule in rules:
-        for dim, given in enumerate(names):
-            used = {axis for axes in found.values() for axis in axes}
-            if given == (rule.name,) and dim not in found and used.isdisjoint(rule.axes):
-                found[dim] = rule.axes
-                break
-    return tuple(found.get(dim, ()) for dim in range(len(names)))
+    first = {place: (len(rule.axes), not rule.is_missing) for place, rule in enumerate(uses.rules)}
+    return [*more, *sorted(others, key=lambda change: first[change[0]])]
 
 
 class _Uses:
@@ -301,22 +247,19 @@ def _cure(
     inputs, constraints = uses.changed(new, sizes)
     if not inputs and not constraints:
         return None
-    at = file, rule.node.lineno, rule.node.col_offset
-    written = repr(axes[0] if len(axes) == 1 else axes)
-    old = repr(rule.axes[0] if len(rule.axes) == 1 else rule.axes or None)
     is_dropping = any(line in dropping for number in constraints for line in uses.lines[number])
-    has = f"has {old}" if rule.axes else "has no axis"
+    change = RuleChange(file, rule, axes)
     counts = [f"{len(found)} {what}" for found, what in ((inputs, "inputs"), (constraints, "constraints")) if found]
     pairs = [(one, sharding_of(dims, mesh_name)) for one, dims in inputs]
     shardings = {number: sharding_of(dims, mesh_name).closed() for number, dims in constraints.items()}
     return Cure(
         FindingKind.RULE,
-        f"the rule of {rule.name!r} at {format_place(at)} {has}, which costs more than {written}",
+        change.what,
         f"{' and '.join(counts)} have a dimension of this name",
-        at,
-        f"({rule.name!r}, {written}) instead of ({rule.name!r}, {old}) at {format_place(at)}",
+        (file, rule.node.lineno, rule.node.col_offset),
+        change.text,
         partial(_applied, pairs=pairs, shardings=shardings),
-        partial(replaced, file, rule.node.lineno, rule.node.col_offset, rule.node.end_col_offset or 0, written),
+        change.patch,
         ("rule", rule.name),
         inputs=frozenset(one.index for one, _ in inputs),
         is_design=axes[-1] not in uses.axes or not (inputs or is_dropping),

@@ -17,7 +17,7 @@ from pyshardy.errors import UsageError
 from pyshardy.explain.reason import ReasonKind
 from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.functions import SHARDING, arg_attrs, main_function
-from pyshardy.ir.locations import read_location
+from pyshardy.ir.locations import read_location, source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
@@ -25,7 +25,7 @@ from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.results.hints.code import Code, CodeEdit, divides
 from pyshardy.results.propagation import Propagation
-from pyshardy.source.places import SourcePlace, format_place
+from pyshardy.source.places import SourcePlace, format_place, is_library
 from pyshardy.source.syntax import is_in_helper, writes_a_constraint
 
 
@@ -36,7 +36,7 @@ def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
         module: The program as the user gave it.
     """
     for codes, place, op in _constraints(module):
-        what = f"the constraint {_spec(op.attrs['sharding'])} at {format_place(place)}"
+        what = f"the constraint {_spec(op.attrs['sharding'])} {_at(place, op, module.name)}"
         yield CodeEdit(what, f"leave out {what}", place, codes, _leave_out)
 
 
@@ -54,8 +54,8 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
         sharding: TensorSharding = op.attrs["sharding"]
         wider = _wider(propagated, op, module.name)
         if wider is not None and len({code.shapes for code in codes}) == 1:
-            what = f"the constraint {_spec(sharding)} at {format_place(place)}"
-            text = f"constrain to {_spec(wider)} at {format_place(place)}"
+            what = f"the constraint {_spec(sharding)} {_at(place, op, module.name)}"
+            text = f"constrain to {_spec(wider)} {_at(place, op, module.name)}"
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
 
 
@@ -75,8 +75,8 @@ def other_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
         for dims in _exchanged(sharding.dims):
             other = TensorSharding(sharding.mesh, dims)
             if all(divides(dim.axes, size, mesh) for dim, size in zip(dims, shape)):
-                what = f"the constraint {_spec(sharding)} at {format_place(place)}"
-                text = f"constrain to {_spec(other)} at {format_place(place)}"
+                what = f"the constraint {_spec(sharding)} {_at(place, op, propagated.before.name)}"
+                text = f"constrain to {_spec(other)} {_at(place, op, propagated.before.name)}"
                 yield CodeEdit(what, text, place, codes, partial(_constrain_to, other)), sharding, other
 
 
@@ -180,6 +180,13 @@ def _lacks_calls(code: Code, other: Code) -> bool:
         return False
     inner = next((at for at, pair in enumerate(zip(code.path, other.path)) if pair[0] != pair[1]), count)
     return inner > 0 and code.path[inner:] == other.path[len(other.path) - (count - inner) :]
+
+
+def _at(place: SourcePlace, op: Op, name: str) -> str:
+    """Where a constraint is, in words: with its module if a library makes it, as keras does for outputs of layers."""
+    frames = source_frames(op.location, name)
+    scope = scope_path(read_location(op.location, name).scope) if frames and is_library(frames[0][0]) else None
+    return f"in `{scope}` at {format_place(place)}" if scope else f"at {format_place(place)}"
 
 
 def _spec(sharding: TensorSharding) -> str:

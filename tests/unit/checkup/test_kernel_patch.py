@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.checkup.kernel_patch import kernel_patch
+from pyshardy.checkup.kernel_patch import kernel_call
 
 MESH = {"data": 4, "model": 2}
 ROWS = (("data",),)
@@ -25,7 +25,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def patch(file: Path, text: str, *lines: int) -> list[str]:
     file.write_text(text)
-    return added(kernel_patch([(str(file), line, 0) for line in lines], [ROWS, ()], [ROWS], MESH))
+    call = kernel_call([(str(file), line, 0) for line in lines], 2)
+    return [] if call is None else added(call.patch([ROWS, ()], [ROWS], MESH))
 
 
 def test_the_call_of_the_function_is_made_one_of_shard_map(file: Path) -> None:
@@ -39,6 +40,13 @@ def test_the_call_of_the_function_is_made_one_of_shard_map(file: Path) -> None:
 def test_the_outermost_call_counts(file: Path) -> None:
     """A rule for the gradient calls the function, too."""
     text = f"from jax.sharding import PartitionSpec as P\n{KERNEL}def forward(u, a):\n    return scan(u, a), a\nscan(x, w)\n"
+    (line,) = patch(file, text, 3, 5, 6)
+    assert line.startswith("jax.shard_map(scan, ") and line.endswith("(x, w)")
+
+
+def test_a_function_may_hand_its_arguments_through_another(file: Path) -> None:
+    inner = "def call(name, shape, *given):\n    return jax.ffi.ffi_call(name, shape)(*given)\n"
+    text = f"from jax.sharding import PartitionSpec as P\n{inner}def scan(u, a):\n    return call('ssm', u.shape, u, a)\nscan(x, w)\n"
     (line,) = patch(file, text, 3, 5, 6)
     assert line.startswith("jax.shard_map(scan, ") and line.endswith("(x, w)")
 
