@@ -56,11 +56,13 @@ def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         if given is not None and given.rank and all(axis.is_full for axes in given.dim_axes for axis in axes):
             alike.setdefault((general(one.name), given), []).append(one)
     largest = sorted(alike.items(), key=lambda item: -_held(item[1], mesh))
-    for (_, given), members in largest[:_MOST_WHOLE]:
-        dims, used = dims_of(given), {axis for axes in dims_of(given) for axis in axes}
-        shape, indices = members[0].shape, tuple(one.index for one in members)
+    groups = [(dims_of(given), members) for (_, given), members in largest[:_MOST_WHOLE]]
+    rows = [(dims[:1], members) for dims, members in _by_spec(free, sizes) if len(dims) == 1 < len(members)]
+    for dims, members in [*rows, *groups]:
+        used, indices = {axis for axes in dims for axis in axes}, tuple(one.index for one in members)
         for axis in [axis for axis in sizes if axis not in used]:
-            for way in split_further(shape, dims, axis, sizes)[:_MOST_WAYS]:
+            ways = split_further(members[0].shape[: len(dims)], dims, axis, sizes)[:_MOST_WAYS]
+            for way in [way for way in ways if all(are_equal_shards(one.shape, way, sizes) for one in members)]:
                 edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
                 what = f'{are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
                 cure = annotation_cure(module, edit, inputs, "", None)

@@ -30,6 +30,41 @@ _UNNAMED, _NAMED = "_", "x"
 _SPEC, _SHARDING = "PartitionSpec", "NamedSharding"
 
 
+def like_weights_patch(
+    files: Iterable[str], state: Sequence[InterfaceTensor], weights: Sequence[InterfaceTensor]
+) -> str:
+    """A diff that maps over optimizer state the function that chooses the specs of its weights by their shapes.
+
+    Args:
+        files: Where to look; the first one that maps a function over both counts.
+        state: The optimizer state.
+        weights: Its weights.
+    """
+    for file in files:
+        tree = syntax_tree(file)
+        mapped = [] if tree is None else list(_mapped_over_trees(tree))
+        words = [{word for one in group for word in _WORD.findall(one.name)} for group in (state, weights)]
+        shared = words[0] & words[1]
+        of_state, of_weights = (
+            [(node, text) for node, text, trees in mapped if trees & (own - shared) and not trees & (other - shared)]
+            for own, other in (words, words[::-1])
+        )
+        if len(of_state) == 1 and len({text for _, text in of_weights}) == 1:
+            node, text = of_state[0]
+            if node.lineno == node.end_lineno and text != of_weights[0][1]:
+                return replaced_all(file, {(node.lineno, node.col_offset, node.end_col_offset or 0): of_weights[0][1]})
+    return ""
+
+
+def _mapped_over_trees(tree: ast.Module) -> Iterator[tuple[ast.expr, str, frozenset[str]]]:
+    """The functions that are mapped over trees without paths, as code, and the names of the trees."""
+    for call in ast.walk(tree):
+        name = name_of(call.func) if isinstance(call, ast.Call) else ""
+        if isinstance(call, ast.Call) and name in _MAPS and not name.endswith(_WITH_PATH) and len(call.args) == 2:
+            names = frozenset(filter(None, (name_of(call.args[1]), *_becomes(tree, call))))
+            yield call.args[0], ast.unparse(call.args[0]), names
+
+
 class _Chooser(NamedTuple):
     """What gives each array of a tree its spec: a function that a source maps over it, or `jax.device_put` of all.
 

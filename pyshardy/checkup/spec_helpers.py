@@ -111,7 +111,7 @@ def helpers_in(tree: ast.Module) -> SpecHelpers:
     for name, one in [*functions] * _MOST_DEEP:
         rest = one.args.vararg.arg if one.args.vararg else ""
         handed = dict(_handed_to_flax(one))
-        if rest and (rest in handed or unpacks(one, rest, SPECS | makers.keys())):
+        if rest and (rest in handed or _is_metadata(one, rest) or unpacks(one, rest, SPECS | makers.keys())):
             makers[name] = len(_names_of(one)), handed.get(rest, "")
         given = _names_of(one)
         for axes in [axes for axes in handed if axes in given]:
@@ -190,6 +190,12 @@ def _is_for_a_jit(tree: ast.Module, name: str) -> bool:
 def _uses(tree: ast.AST, name: str) -> int:
     names = (one for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
     return sum(one.id == name for one in names)
+
+
+def _is_metadata(function: ast.FunctionDef | ast.Lambda, name: str) -> bool:
+    """Whether a function hands a variable on under a name, as `nnx.Param(value, spec=spec)` of a user's own kind."""
+    words = (node.value for node in ast.walk(function) if isinstance(node, ast.keyword) and node.arg is not None)
+    return any(isinstance(one, ast.Name) and one.id == name for one in words)
 
 
 def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[str, str]]:

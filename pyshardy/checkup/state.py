@@ -9,10 +9,13 @@ from functools import partial
 from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, split_further
+from pyshardy.checkup.helper_specs import like_weights_patch
 from pyshardy.checkup.ports import annotation_cure, annotation_patch
+from pyshardy.checkup.source import user_files
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import format_spec
-from pyshardy.frontend.interface import input_tensors
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
 from pyshardy.ir.source_values import is_differentiated
@@ -66,6 +69,7 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
     first, sharding = pairs[0]
     wanted = format_spec(dims_of(sharding))
     weight = next(family.name for family in found if first in family.members)
+    weights = [one for family in found for one in family.weights]
     more = f", and {len(pairs) - 1} more alike" if len(pairs) > 1 else ""
     yield Cure(
         FindingKind.STATE,
@@ -74,7 +78,15 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
         None,
         f"annotate `{first.name}` as {wanted}{more}",
         OtherInputs(pairs),
-        partial(annotation_patch, module, pairs),
+        partial(_state_patch, module, pairs, weights),
         "optimizer state",
         inputs=frozenset(one.index for one, _ in pairs),
     )
+
+
+def _state_patch(
+    module: Module, pairs: Sequence[tuple[InterfaceTensor, TensorSharding]], weights: Sequence[InterfaceTensor]
+) -> str:
+    """The other specs of optimizer state in the user's source; or the function that chooses those of its weights."""
+    own = [one for one, _ in pairs]
+    return annotation_patch(module, pairs) or like_weights_patch(user_files(module.root), own, weights)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.checkup.helper_specs import helper_patch
+from pyshardy.checkup.helper_specs import helper_patch, like_weights_patch
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import InterfaceTensor
 
@@ -142,3 +142,28 @@ def test_a_tree_that_is_put_on_a_mesh_as_a_whole_is_put_array_by_array() -> None
     text = patched(source, inputs, {1: ((), ("x",))})
     case = "NamedSharding(mesh, P(None, 'x')) if x.shape == (8, 16) else whole"
     assert f"moments = jax.device_put(moments, jax.tree.map(lambda x: ({case}), moments))" in text
+
+
+STATE = """\
+def shardings(mesh, state):
+    fsdp = lambda x: split(mesh, x)
+    return state.replace(
+        params=jax.tree.map(fsdp, state.params),
+        opt_state=jax.tree.map(lambda x: whole(mesh, x), state.opt_state),
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "mended"),
+    [
+        (STATE, STATE.replace("lambda x: whole(mesh, x)", "fsdp")),
+        (STATE.replace("opt_state", "slots"), ""),  # nothing is mapped over a tree of this name
+        (STATE.replace("lambda x: whole(mesh, x)", "fsdp"), ""),  # the function is the same
+    ],
+)
+def test_optimizer_state_gets_the_specs_of_its_weights(source: str, mended: str) -> None:
+    state = tensors(("state.opt_state[0].mu['up']", (8, 8)), ("state.opt_state[0].nu['up']", (8, 8)))
+    Path("chosen.py").write_text(source)
+    patch = like_weights_patch(["chosen.py"], state, tensors(("state.params['up']", (8, 8))))
+    assert ("".join(apply_patch(source.splitlines(keepends=True), patch)) if patch else "") == mended

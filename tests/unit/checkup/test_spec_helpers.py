@@ -61,6 +61,25 @@ def test_what_a_call_does_not_say_has_no_patch() -> None:
     assert patched(LINEN, change) == ""
 
 
+def test_axes_that_are_metadata_of_a_parameter() -> None:
+    source = """\
+class Sharded(nnx.Param):
+    pass
+
+
+def weight(rngs, shape, *spec):
+    return Sharded(jax.random.normal(rngs.params(), shape), spec=spec)
+
+
+class MoE(nnx.Module):
+    def __init__(self, c, rngs):
+        self.w_gate = weight(rngs, (c.experts, c.dim, c.ffn), "expert", None, "model")
+        self.w_up = weight(rngs, (c.experts, c.dim, c.ffn), "expert", "model", None)
+"""
+    change = SpecChange("state[0]['moe']['w_up'].value", (("expert",), ("model",)), (("expert",), (), ("model",)))
+    assert patched(source, change) == source.replace('"expert", "model", None', "'expert', None, 'model'")
+
+
 def test_a_method_that_is_given_axes() -> None:
     source = """\
 class Net:
