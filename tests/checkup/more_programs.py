@@ -84,6 +84,59 @@ def layer(p, x, place):
 """)
     .replace("x = layer(p, x)", "x = layer(p, x, constrain)")
 )  # fmt: skip
+_KERNEL = (
+    HEAD
+    + """\
+ROWS = P(("data", "model"))
+
+
+def call(name, shape, *given):
+    return jax.ffi.ffi_call(name, jax.ShapeDtypeStruct(shape, given[0].dtype))(*given)
+
+
+@jax.custom_vjp
+def scan(u, decay):
+    return call("scan", u.shape, u, decay)
+
+
+def forward(u, decay):
+    y = scan(u, decay)
+    return y, (u, decay, y)
+
+
+def backward(saved, g):
+    u, decay, y = saved
+    du = call("scan_gradient", u.shape, g, u, decay, y)
+    return du, jnp.sum(du * u, axis=(0, 1))
+
+
+scan.defvjp(forward, backward)
+
+
+def layer(p, decay, x):
+    h = x @ p["up"]
+    h = jax.shard_map(scan, mesh=mesh, in_specs=(ROWS, P()), out_specs=ROWS, check_vma=False)(h, decay)
+    return constrain(x + h @ p["down"], ROWS)
+
+
+def loss(layers, decay, x):
+    for p in layers:
+        x = layer(p, decay, x)
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, decay, x):
+    return jax.tree.map(lambda p, g: p - g, layers, jax.grad(loss)(layers, decay, x))
+
+
+def make():
+    return {"up": array((1024, 2048), P()), "down": array((2048, 1024), P())}
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+arguments = [make() for _ in range(2)], array((2048,), P()), array((64, 512, 1024), ROWS)
+"""
+)
 _RULES = (
     HEAD
     + """\
@@ -323,6 +376,11 @@ MORE_CASES = {
     ),
     "a spec that one line writes for three values": Case(
         _HANDED, (('P("data", None, "model")', 'P("data", "model")'),), ("constraint",), "P('data', 'model')",
+    ),
+    "a name without a rule": Case(_RULES, (('("mlp", "model")', '("hidden", "model")'),), ("rule",), "'mlp'"),
+    "a kernel whose gradient is a kernel": Case(
+        _KERNEL, (("jax.shard_map(scan, mesh=mesh, in_specs=(ROWS, P()), out_specs=ROWS, check_vma=False)(h, decay)", "scan(h, decay)"),),
+        ("kernel",), "`scan`",
     ),
     "a rule without an axis": Case(_RULES, (('("mlp", "model")', '("mlp", None)'),), ("rule",), "'mlp'"),
     "a function that asks for a name that no array has": Case(
