@@ -21,10 +21,11 @@ from pyshardy.checkup.families import (
     ties_in,
 )
 from pyshardy.checkup.helper_specs import helper_patch
+from pyshardy.checkup.keras_paths import paths_by_layer, variable_path
 from pyshardy.checkup.partners import Partners
 from pyshardy.checkup.returned import given_patch
 from pyshardy.checkup.source import function_of, jit_call, user_files
-from pyshardy.checkup.specs import SpecChange, spec_patch
+from pyshardy.checkup.specs import SpecChange, has_layout, spec_patch
 from pyshardy.checkup.table_specs import table_patch
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
@@ -45,6 +46,7 @@ from pyshardy.searching.autopartition.constraints import changes
 from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.searching.autopartition.ties import head_of
 from pyshardy.source.places import SourcePlace
+from pyshardy.source.syntax import syntax_tree
 
 _MOST_CONFLICTS = 6
 """The number of conflicts whose annotations are tried otherwise, those that send most."""
@@ -308,8 +310,14 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
     specs = [(one.name, dims_of(one.sharding), dims_of(new)) for one, new in changed if one.sharding is not None]
     if len(specs) < len(changed):
         return ""
-    edits = [SpecChange(name, old, new, tuple(kept.get(without_end(old), ()))) for name, old, new in specs]
     files = user_files(module.root)
+    uses_keras = any(has_layout(tree) for file in files if (tree := syntax_tree(file)) is not None)
+    by_layer = dict(paths_by_layer(module)) if uses_keras else {}
+    paths = [variable_path(one.name) or by_layer.get(one.index, "") for one, _ in changed]
+    edits = [
+        SpecChange(path or name, old, new, tuple(kept.get(without_end(old), ())), path)
+        for (name, old, new), path in zip(specs, paths)
+    ]
     inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
     call = jit_call(files, function_of(module))
     names = {one.index: one.name for one in inputs}

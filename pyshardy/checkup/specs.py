@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -26,8 +25,6 @@ from pyshardy.source.syntax import name_of, syntax_tree
 _LAYOUT_MAP = "LayoutMap"
 _OUTPUT = "output"
 """How keras calls the output of a layer, behind the path of the layer."""
-_VARIABLE = re.compile(r"^\w+\['((?:[^'/]+/){2,}[^'/]+)'\]$")
-"""The name of a variable of a keras layer with its path; that of optimizer state has no deeper path."""
 
 
 class SpecChange(NamedTuple):
@@ -39,12 +36,14 @@ class SpecChange(NamedTuple):
         new: The axes to write.
         others: The other inputs that have the old axes; None if that is not known. If each of them has a place of its
             own in the source, or there is none, a spec that is left over is for this one.
+        path: The path by which keras knows it; empty if it does not.
     """
 
     name: str
     old: Dims
     new: Dims
     others: tuple[str, ...] | None = None
+    path: str = ""
 
 
 def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
@@ -60,9 +59,10 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     trees = [(file, tree) for file in files if (tree := syntax_tree(file)) is not None]
     axes = {axis for one in changes for dims in (one.old, one.new) for names in dims for axis in names}
     written = [_Place(file, one) for file, tree in trees for one in written_specs(tree, axes)]
-    layout = next(((file, tree) for file, tree in trees if _has_layout(tree)), None)
-    variables = [one for one in changes if layout is not None and _VARIABLE.search(one.name)]
-    found = [_place_of(change, written) for change in variables or changes]
+    layout = next(((file, tree) for file, tree in trees if has_layout(tree)), None)
+    variables = [one for one in changes if layout is not None and one.path]
+    of_keras = [one for one in written if one.spec.patterns and isinstance(one.spec.node, ast.Tuple)]
+    found = [_place_of(one, of_keras if one.path else written) for one in variables or changes]
     if layout is not None and not any(found) and (text := _layout_patch(*layout, changes)):
         return text
     texts: dict[str, dict[tuple[int, int, int], str]] = {}
@@ -86,7 +86,8 @@ class _Place(NamedTuple):
     spec: Written
 
 
-def _has_layout(tree: ast.Module) -> bool:
+def has_layout(tree: ast.Module) -> bool:
+    """Whether a file makes a `LayoutMap` of keras."""
     return any(isinstance(one, ast.Call) and name_of(one.func) == _LAYOUT_MAP for one in ast.walk(tree))
 
 
@@ -106,8 +107,7 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
         for one in assigned
         if isinstance(at := one.targets[0], ast.Subscript) and name_of(at.value) in maps
     ]
-    paths = [(found[1], one.new) for one in changes if (found := _VARIABLE.search(one.name))]
-    keys = {(general(path).replace("*", ".*"), new) for path, new in paths}
+    keys = {(general(one.path).replace("*", ".*"), one.new) for one in changes if one.path}
     if not entries or not keys or len(dict(keys)) < len(keys):
         return ""
     last, name = max(entries, key=lambda pair: pair[0].lineno)
@@ -128,7 +128,7 @@ def output_layout_patch(files: Iterable[str], old: Dims, new: Dims) -> str:
     found = [
         (file, node, text)
         for file in files
-        if (tree := syntax_tree(file)) is not None and _has_layout(tree)
+        if (tree := syntax_tree(file)) is not None and has_layout(tree)
         for one in written_specs(tree)
         if any(key.endswith(_OUTPUT) for key in one.patterns) and without_end(one.axes) == without_end(old)
         for node, text in one.parts(new).items()
