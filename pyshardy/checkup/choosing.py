@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyshardy.checkup.cures import Cure
-from pyshardy.report.diagnosis import Figures, FindingKind
+from pyshardy.checkup.cures import Cure, gain
+from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.results.cost import Cost
 
 _NEAR = 0.8
@@ -65,3 +65,23 @@ def is_cause(one: Tried, best: Tried) -> bool:
     """Whether a cure is of why the best one pays, as micro-batches are: other results, and about as much saved."""
     is_of_values = best.cure.kind in (FindingKind.LOST_AXIS, FindingKind.LAYOUT) and best.cure.is_exact
     return is_of_values and not one.cure.is_exact and one.worth >= _NEAR * best.worth
+
+
+def merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], limit: float) -> list[Finding]:
+    """Findings that are tried, in their order, and others by the share that they cost.
+
+    These come each before what saves less, and before other designs.
+
+    Args:
+        tried: The findings that are tried.
+        untried: The others, each with its share of a step.
+        limit: The bytes of memory of a device.
+    """
+    found: list[Finding] = []
+    rest = list(untried)
+    for one in tried:
+        saved = gain(one.before, one.after, limit) if one.after is not None else 0.0
+        while rest and (one.is_design or rest[0][0] > saved):
+            found.append(rest.pop(0)[1])
+        found.append(one)
+    return [*found, *(one for _, one in rest)]

@@ -69,7 +69,9 @@ class Cure:
 
     def finding(self, before: Figures, after: Figures) -> Finding:
         """It as a finding, with what it saves."""
-        return Finding(self.kind, self.what, self.why, self.place, self.text, before, after, self.make_patch())
+        return Finding(
+            self.kind, self.what, self.why, self.place, self.text, before, after, self.make_patch(), self.is_design
+        )
 
 
 def gain(before: Figures, after: Figures, limit: float, is_free: bool = False, unsure: float = SAME) -> float:

@@ -16,7 +16,7 @@ from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
 from pyshardy.checkup.batches import batch_cures
-from pyshardy.checkup.choosing import Tried, best_of, is_cause
+from pyshardy.checkup.choosing import Tried, best_of, is_cause, merged
 from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, avoided, gain
 from pyshardy.checkup.handed_on import donation_cures, output_cures
@@ -184,7 +184,7 @@ class _Checkup:
         findings = self._findings()
         found += signs(self.found, _figures(self.found), self.mesh)
         untried = sorted(found, key=lambda pair: -pair[0])
-        findings = _merged(findings, untried, self.limit)[:MOST_FINDINGS]
+        findings = merged(findings, untried, self.limit)[:MOST_FINDINGS]
         estimate = first.estimate
         return Diagnosis(
             tuple(findings), _figures(first), self.limit, estimate.devices, estimate.hardware, self.pricer.tries,
@@ -309,24 +309,12 @@ class _Checkup:
 
 def _distinct(cures: Iterable[Cure]) -> Iterator[Cure]:
     """Of the cures that say to do the same the first, and those after it that count for more."""
-    weights: dict[str, tuple[bool, bool]] = {}
+    weights: dict[Hashable, tuple[bool, bool]] = {}
     for cure in cures:
-        weight = not cure.is_design, cure.kind in _FREE
-        if cure.text not in weights or any(now and not was for now, was in zip(weight, weights[cure.text])):
-            weights[cure.text] = weight
+        key, weight = (cure.text, cure.inputs), (not cure.is_design, cure.kind in _FREE)
+        if key not in weights or any(now and not was for now, was in zip(weight, weights[key])):
+            weights[key] = weight
             yield cure
-
-
-def _merged(tried: Sequence[Finding], untried: Sequence[tuple[float, Finding]], limit: float) -> list[Finding]:
-    """Findings that are tried, in their order, and others by the share that they cost, each before what saves less."""
-    found: list[Finding] = []
-    rest = list(untried)
-    for one in tried:
-        saved = gain(one.before, one.after, limit) if one.after is not None else 0.0
-        while rest and rest[0][0] > saved:
-            found.append(rest.pop(0)[1])
-        found.append(one)
-    return [*found, *(one for _, one in rest)]
 
 
 def _joined(*parts: str) -> str:

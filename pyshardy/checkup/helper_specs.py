@@ -205,13 +205,16 @@ def _conditions(chooser: _Chooser, inputs: Sequence[InterfaceTensor], changed: M
     ends: dict[str, set[Dims | None]] = {}
     shapes: dict[tuple[int, ...], set[Dims | None]] = {}
     wanted = {_end(one.name) for one in inputs if one.index in changed}
+    is_held = any(_path(one.name) != one.name for one in inputs if one.index in changed)  # paths may say that or not
     for one in inputs:
-        for end in [end for end in wanted if _path(one.name).endswith(end)]:
+        for end in [end for end in wanted if (end in one.name if is_held else one.name.endswith(end))]:
             ends.setdefault(end, set()).add(changed.get(one.index))
         shapes.setdefault(one.shape, set()).add(changed.get(one.index))
     if chooser.path and "" not in wanted and all(len(ends[end]) == 1 for end in wanted):
         keystr = f"jax.tree_util.keystr({chooser.path})"
         alike = _by_dims({_quoted(end): new for end in sorted(wanted) for new in ends[end]})
+        if is_held:
+            return {" or ".join(f"{text} in {keystr}" for text in texts): new for new, texts in alike.items()}
         return {f"{keystr}.endswith({_one_or_tuple(texts)})": new for new, texts in alike.items()}
     own = sorted({one.shape for one in inputs if one.index in changed})
     if chooser.shape and all(len(shapes[shape]) == 1 for shape in own):

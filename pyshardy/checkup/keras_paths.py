@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pyshardy.core.scopes import scope_path
 from pyshardy.ir.functions import CALL, main_function
-from pyshardy.ir.locations import read_location
+from pyshardy.ir.locations import argument_name, read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.readers import Readers
@@ -15,6 +15,8 @@ from pyshardy.ir.readers import Readers
 _VARIABLE = re.compile(r"^\w+\['([^'/]+(?:/[^'/]+)+)'\]$")
 _OF_OPTIMIZER = re.compile(r"_(momentum|velocity\w*|accumulator\w*|average\w*|[mvu])$")
 """How keras ends the names of optimizer state."""
+_OF_LIST = re.compile(r"^\w+\[\d+\]$")
+"""The name of an input that is in a list."""
 _KINDS = {
     ("stablehlo.gather", 0): "embeddings",
     ("stablehlo.dot_general", 1): "kernel",
@@ -37,13 +39,15 @@ def variable_path(name: str) -> str:
 
 
 def paths_by_layer(module: Module) -> Iterator[tuple[int, str]]:
-    """The number of each weight whose name has no path, with the path that the layer which reads it says.
+    """The number of each weight in a list, with the path that the layer which reads it says.
 
     Args:
         module: A step that keras's layers make, which gets the variables as a list.
     """
     readers = Readers(module.root, _SAME)
     for arg in main_function(module.root).region.blocks[0].args:
+        if not _OF_LIST.search(argument_name(arg.location, arg.index)):
+            continue
         paths = {
             f"{scope}/{kind}"
             for op, value in readers.of(arg)

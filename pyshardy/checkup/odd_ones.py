@@ -40,7 +40,7 @@ def odd_cures(module: Module, mesh: Mesh) -> Iterator[Cure]:
         edit = AnnotationEdit(True, tuple(one.index for one in odd), sharding)
         cure = annotation_cure(module, edit, inputs, "", None, _state(known, odd))
         what = f"{are(odd)} {spec_text(odd[0])}, and {are(usual)} {spec_text(usual[0])}"
-        yield replace(cure, what=what, why=reason)
+        yield replace(cure, what=what, why=reason, is_design=False)
 
 
 _Odd = tuple[Sequence[InterfaceTensor], Sequence[InterfaceTensor], str]

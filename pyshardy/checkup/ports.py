@@ -235,13 +235,16 @@ def _is_design(module: Module, was: InterfaceTensor, new: TensorSharding) -> boo
     """Whether another sharding of an input shares the work in another way, rather than mending a fault.
 
     It does if it gives a weight an axis that splits no weight, or splits the batch along one more axis. In training, it
-    also does if it takes an axis of the batch from a weight.
+    also does if it takes an axis of the batch from a weight, or moves only such axes, as FSDP may split any dimension.
     """
     old, axes = _axes(was.sharding), _axes(new)
     step = _step_of(module)
     if was.index in step.weights:
-        is_new = not axes <= old | step.weight_axes
-        return is_new or (step.is_training and not (old - axes).isdisjoint(step.batch_axes))
+        if not axes <= old | step.weight_axes:
+            return True
+        moved = _axes_changed(dims_of(was.sharding), dims_of(new)) if was.sharding is not None else set()
+        is_of_batch = axes == old and moved <= step.batch_axes
+        return step.is_training and (is_of_batch or not (old - axes).isdisjoint(step.batch_axes))
     if step.is_training or not axes <= old | step.weight_axes | step.batch_axes:
         return not axes <= old
     olds = dims_of(was.sharding) if was.sharding is not None else ()

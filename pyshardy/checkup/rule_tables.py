@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced
+from pyshardy.checkup.spec_helpers import makers_in
 from pyshardy.checkup.written_specs import written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.report.patch import file_diff
@@ -22,12 +23,19 @@ class Rule(NamedTuple):
         axes: Their mesh axes.
         node: The place of the axes; of the last rule of the table if it has none for this name.
         is_missing: Whether it has none.
+        is_entry: Whether the table is a dictionary.
     """
 
     name: str
     axes: tuple[str, ...]
     node: ast.expr
     is_missing: bool = False
+    is_entry: bool = False
+
+    def text(self, axes: tuple[str, ...]) -> str:
+        """It with some axes, as code."""
+        one = repr(axes[0] if len(axes) == 1 else axes or None)
+        return f"{self.name!r}: {one}" if self.is_entry else f"({self.name!r}, {one})"
 
 
 class RuleChange(NamedTuple):
@@ -59,10 +67,10 @@ class RuleChange(NamedTuple):
     @property
     def text(self) -> str:
         """What to write."""
-        new = f"({self.rule.name!r}, {_code(self.axes)})"
+        new = self.rule.text(self.axes)
         if self.rule.is_missing:
             return f"one more rule: {new} behind {self._at}"
-        return f"{new} instead of ({self.rule.name!r}, {_code(self.rule.axes)}) at {self._at}"
+        return f"{new} instead of {self.rule.text(self.rule.axes)} at {self._at}"
 
     def patch(self) -> str:
         """A diff of the table."""
@@ -70,17 +78,17 @@ class RuleChange(NamedTuple):
         if not self.rule.is_missing:
             return replaced(self.file, node.lineno, node.col_offset, node.end_col_offset or 0, _code(self.axes))
         lines, at = read_lines(self.file), (node.end_lineno or node.lineno) - 1
-        end = node.end_col_offset or 0  # what follows are the bracket of the rule and a comma, if any
-        before, after = lines[at].encode()[:end].decode(), lines[at].encode()[end:].decode()
-        closing = next((mark for mark in ")]" if after.lstrip().startswith((mark, f",{mark}"))), "")
-        if not closing:
-            return ""
-        rest = after[after.index(closing) + 1 :]
-        new = f"({self.rule.name!r}, {_code(self.axes)})"
-        is_alone = before.lstrip().startswith(("(", "[")) and rest.strip() in ("", ",")
+        end = node.end_col_offset or 0
+        before, rest = lines[at].encode()[:end].decode(), lines[at].encode()[end:].decode()
+        if not self.rule.is_entry:  # what follows are the bracket of the rule and a comma, if any
+            mark = next((mark for mark in ")]" if rest.lstrip().startswith((mark, f",{mark}"))), "")
+            if not mark:
+                return ""
+            before, rest = before + rest[: rest.index(mark) + 1], rest[rest.index(mark) + 1 :]
+        is_alone = before.lstrip().startswith(("(", "[", "'", '"')) and rest.strip() in ("", ",")
         indent = before[: len(before) - len(before.lstrip())]
-        more = f",\n{indent}{new}" if is_alone else f", {new}"
-        text = f"{before}{after[: after.index(closing) + 1]}{more}{rest}"
+        new = self.rule.text(self.axes)
+        text = f"{before},\n{indent}{new}{rest}" if is_alone else f"{before}, {new}{rest}"
         return file_diff(self.file, lines, [*lines[:at], *text.splitlines(keepends=True), *lines[at + 1 :]])
 
 
@@ -97,22 +105,27 @@ def rule_tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[Rul
         sizes: The axes of the mesh.
     """
     for node in ast.walk(tree):
-        pairs = node.elts if isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1 else []
-        rules = [rule for one in pairs if (rule := _rule(one)) is not None]
-        if rules and len(rules) == len(pairs) and any(axis in sizes for rule in rules for axis in rule.axes):
+        if isinstance(node, ast.Dict):
+            pairs = list(zip(node.keys, node.values))
+        elif isinstance(node, ast.Tuple | ast.List):
+            given = [one.elts for one in node.elts if isinstance(one, ast.Tuple | ast.List) and len(one.elts) == 2]
+            pairs = [(one[0], one[1]) for one in given] if len(given) == len(node.elts) else []
+        else:
+            continue
+        rules = [rule for one in pairs if (rule := _rule(*one, isinstance(node, ast.Dict))) is not None]
+        is_table = len(rules) == len(pairs) > 1
+        if is_table and any(axis in sizes for rule in rules for axis in rule.axes):
             yield rules
 
 
-def _rule(node: ast.expr) -> Rule | None:
-    if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
-        return None
+def _rule(key: ast.expr | None, value: ast.expr, is_entry: bool) -> Rule | None:
     try:
-        name, axes = ast.literal_eval(node)
+        name, axes = ast.literal_eval(key) if key is not None else None, ast.literal_eval(value)
     except (ValueError, TypeError):
         return None
     given = () if axes is None else (axes,) if isinstance(axes, str) else axes
-    is_rule = isinstance(name, str) and isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
-    return Rule(name, tuple(given), node.elts[1]) if is_rule else None
+    is_axes = isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
+    return Rule(name, tuple(given), value, is_entry=is_entry) if is_axes and isinstance(name, str) else None
 
 
 def missing_rules(trees: Sequence[ast.Module], rules: Sequence[Rule], sizes: Mapping[str, int]) -> Iterator[Rule]:
@@ -125,12 +138,13 @@ def missing_rules(trees: Sequence[ast.Module], rules: Sequence[Rule], sizes: Map
     """
     known = {rule.name for rule in rules}
     found: dict[str, None] = {}
-    for names in [one.axes for tree in trees for one in written_specs(tree)]:
+    makers = makers_in(trees)
+    for names in [one.axes for tree in trees for one in written_specs(tree, makers=makers)]:
         own = {one for given in names for one in given}
         if not own.isdisjoint(known) and own.isdisjoint(sizes):
             found |= dict.fromkeys(sorted(own - known))
     for name in found:
-        yield Rule(name, (), rules[-1].node, is_missing=True)
+        yield Rule(name, (), rules[-1].node, is_missing=True, is_entry=rules[-1].is_entry)
 
 
 def mapped(names: Dims, rules: Sequence[Rule]) -> Dims:

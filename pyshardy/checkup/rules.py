@@ -11,6 +11,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import axes_of, dims_of
 from pyshardy.checkup.rule_tables import Rule, RuleChange, mapped, missing_rules, rule_tables
 from pyshardy.checkup.source import replaced, user_files
+from pyshardy.checkup.spec_helpers import makers_in, unpacks
 from pyshardy.checkup.written_specs import Written, written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
@@ -27,7 +28,7 @@ from pyshardy.report.rules import without_end
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
 from pyshardy.source.places import SourcePlace
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import CONSTRAIN, name_of, syntax_tree
 
 CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
 """The functions of flax that constrain a value by names of its dimensions."""
@@ -102,9 +103,16 @@ def _changes(
 ) -> list[tuple[int, tuple[str, ...]]]:
     """Rules with other axes by their place in the table.
 
-    First come those of constraints that drop an axis, with one more, then those without an axis.
+    First come those of constraints that drop an axis, with one more, and the axes of a rule that has more of them; then
+    those without an axis.
     """
     names = uses.names_at(dropping)
+    alike = [
+        (place, other.axes)
+        for place, rule in enumerate(uses.rules)
+        for other in uses.rules
+        if rule.axes and set(rule.axes) < set(other.axes)
+    ]
     more = [
         (place, (*rule.axes, axis))
         for place, rule in enumerate(uses.rules)
@@ -118,7 +126,7 @@ def _changes(
         if rule.axes != (axis,) and len(rule.axes) < 2
     ]
     first = {place: (len(rule.axes), not rule.is_missing) for place, rule in enumerate(uses.rules)}
-    return [*more, *sorted(others, key=lambda change: first[change[0]])]
+    return [*dict.fromkeys([*more, *alike]), *sorted(others, key=lambda change: first[change[0]])]
 
 
 class _Uses:
@@ -135,11 +143,13 @@ class _Uses:
     def __init__(self, module: Module, files: Sequence[tuple[str, ast.Module]], rules: Sequence[Rule]) -> None:
         self.rules = rules
         known = {rule.name for rule in rules}
-        written = [one for _, tree in files for one in written_specs(tree) if _is_named(one.axes, known)]
+        makers = makers_in([tree for _, tree in files])
+        written = [one for _, tree in files for one in written_specs(tree, makers=makers) if _is_named(one.axes, known)]
         self.axes = {axis for one in input_tensors(module.root) for axis in axes_of(one)}
         self.inputs = [(one, names) for one in input_tensors(module.root) if (names := _names_of(one, written, rules))]
-        helpers = dict(pair for _, tree in files for pair in _helpers(tree))
-        lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known, helpers))
+        counts = {name: count for name, count, _ in makers}
+        helpers = dict(pair for _, tree in files for pair in _helpers(tree, counts.keys()))
+        lines = dict(pair for file, tree in files for pair in _constrained(file, tree, known, helpers, counts))
         self.constraints: list[tuple[int, Dims, tuple[int, ...]]] = []
         self.lines: dict[int, list[tuple[str, int]]] = {}
         for number, op in enumerate(ops_named(module.root, (CONSTRAINT,))):
@@ -160,6 +170,14 @@ class _Uses:
             for one in names
             for name in one
         }
+
+    def repeats(self, rules: Sequence[Rule]) -> bool:
+        """Whether a spec would name an axis twice. Flax then leaves it out of the later dimension; JAX refuses that."""
+        of_name = {rule.name: rule.axes for rule in reversed(rules)}
+        given = [names for _, several in self.inputs for names in several]
+        given += [names for _, names, _ in self.constraints]
+        axes = [[axis for one in names for name in one for axis in of_name.get(name, ())] for names in given]
+        return any(len(set(one)) < len(one) for one in axes)
 
     def changed(
         self, rules: Sequence[Rule], sizes: Mapping[str, int]
@@ -199,36 +217,54 @@ def _names_of(one: InterfaceTensor, written: Sequence[Written], rules: Sequence[
     return {axes for score, axes in fitting if score == best and score}
 
 
-def _helpers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def _helpers(tree: ast.Module, makers: Collection[str]) -> Iterator[tuple[str, int]]:
     """The functions of a file that constrain by their further arguments, with the number of those before."""
     for node in ast.walk(tree):
         rest = node.args.vararg if isinstance(node, ast.FunctionDef) else None
         if not isinstance(node, ast.FunctionDef) or rest is None:
             continue
-        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and name_of(one.func) in CONSTRAINERS]
-        if any(isinstance(one, ast.Name) and one.id == rest.arg for call in calls for one in call.args[1:2]):
+        calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and len(one.args) > 1]
+        given = [(name_of(call.func), call.args[1]) for call in calls]
+        if any(
+            (isinstance(one, ast.Name) and one.id == rest.arg) if name in CONSTRAINERS
+            else name == CONSTRAIN and unpacks(one, rest.arg, makers)
+            for name, one in given
+        ):  # fmt: skip
             yield node.name, len(node.args.posonlyargs) + len(node.args.args)
 
 
 def _constrained(
-    file: str, tree: ast.Module, known: set[str], helpers: Mapping[str, int]
+    file: str, tree: ast.Module, known: set[str], helpers: Mapping[str, int], makers: Mapping[str, int]
 ) -> Iterator[tuple[tuple[str, int], Dims]]:
     """The lines of constraints by names of dimensions, each with these names."""
     for node in ast.walk(tree):
-        name = name_of(node.func) if isinstance(node, ast.Call) else ""
-        if not isinstance(node, ast.Call) or not (name in helpers or (name in CONSTRAINERS and len(node.args) > 1)):
-            continue
+        entries = _names_in(node, helpers, makers) if isinstance(node, ast.Call) else None
         try:
-            if name in helpers:
-                names = tuple(map(ast.literal_eval, node.args[helpers[name] :]))
-            else:
-                names = tuple(ast.literal_eval(node.args[1]))
+            names = () if entries is None else tuple(map(ast.literal_eval, entries))
         except (ValueError, TypeError):
             continue
         given = tuple(() if name is None else (str(name),) for name in names)
-        if all(name in known for names in given for name in names):
+        if isinstance(node, ast.Call) and names and all(name in known for names in given for name in names):
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 yield (file, line), given
+
+
+def _names_in(call: ast.Call, helpers: Mapping[str, int], makers: Mapping[str, int]) -> list[ast.expr] | None:
+    """The names of dimensions by which a call constrains a value; None if it does not."""
+    name = name_of(call.func)
+    if name in helpers:
+        return call.args[helpers[name] :]
+    if len(call.args) < 2:
+        return None
+    second = call.args[1]
+    if name in CONSTRAINERS:
+        return second.elts if isinstance(second, ast.Tuple | ast.List) else None
+    made = [
+        one
+        for one in (ast.walk(second) if name == CONSTRAIN else ())
+        if isinstance(one, ast.Call) and name_of(one.func) in makers
+    ]
+    return made[0].args[makers[name_of(made[0].func)] :] if made else None
 
 
 def _cure(
@@ -245,7 +281,7 @@ def _cure(
     rule = uses.rules[place]
     new = [one._replace(axes=axes) if at == place else one for at, one in enumerate(uses.rules)]
     inputs, constraints = uses.changed(new, sizes)
-    if not inputs and not constraints:
+    if (not inputs and not constraints) or (uses.repeats(new) and not uses.repeats(uses.rules)):
         return None
     is_dropping = any(line in dropping for number in constraints for line in uses.lines[number])
     change = RuleChange(file, rule, axes)

@@ -182,7 +182,9 @@ def _arguments(tree: ast.Module | None, function: str) -> list[str]:
 
 
 def _names(function: ast.FunctionDef) -> list[str]:
-    return [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    """The arguments of a function; those of a method without `self`, which JAX does not see."""
+    names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    return names[1:] if names[:1] == ["self"] else names
 
 
 def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -> JitCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -96,9 +96,30 @@ class SpecHelpers(NamedTuple):
     axes: frozenset[str] = frozenset()
 
 
+Makers = frozenset[tuple[str, int, str]]
+"""The names of makers, each with the number of arguments before the axes, and what the axes are of."""
+
+
+def makers_in(trees: Sequence[ast.Module]) -> Makers:
+    """The functions of several files that make a spec of their last arguments, also through those of other files.
+
+    Args:
+        trees: The sources.
+    """
+    found: Makers = frozenset()
+    for _ in range(_MOST_DEEP):
+        found = frozenset((name, *one) for tree in trees for name, one in helpers_in(tree, found).makers.items())
+    return found
+
+
 @lru_cache(maxsize=64)
-def helpers_in(tree: ast.Module) -> SpecHelpers:
-    """The functions and variables of a file that stand for specs."""
+def helpers_in(tree: ast.Module, known: Makers = frozenset()) -> SpecHelpers:
+    """The functions and variables of a file that stand for specs.
+
+    Args:
+        tree: The source.
+        known: Makers of other files.
+    """
     constraining = {one.name for one in helpers_of(tree)}
     functions: list[tuple[str, ast.FunctionDef | ast.Lambda]] = []
     for node in ast.walk(tree):
@@ -106,7 +127,7 @@ def helpers_in(tree: ast.Module) -> SpecHelpers:
             functions.append((node.name, node))
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             functions.append((name_of(node.targets[0]), node.value))
-    makers: dict[str, tuple[int, str]] = {}
+    makers = {name: (count, of) for name, count, of in known}
     takers: dict[str, tuple[int, str]] = {}
     for name, one in [*functions] * _MOST_DEEP:
         rest = one.args.vararg.arg if one.args.vararg else ""
@@ -211,14 +232,23 @@ def _handed_to_flax(function: ast.FunctionDef | ast.Lambda) -> Iterator[tuple[st
             yield from ((one.id, of.get(id(call), "")) for one in call.args[1:2] if isinstance(one, ast.Name))
 
 
-def unpacks(helper: ast.FunctionDef | ast.Lambda, name: str, makers: Collection[str] = SPECS) -> bool:
-    """Whether a function makes a spec of its further arguments, `P(*spec)`, or hands them to one that does."""
+def unpacks(helper: ast.AST, name: str, makers: Collection[str] = SPECS) -> bool:
+    """Whether code makes a spec of a variable, `P(*spec)` or `P(*[RULES[one] for one in spec])`, or hands it on.
+
+    Args:
+        helper: The code, such as a function.
+        name: The variable.
+        makers: What makes a spec of its arguments.
+    """
     calls = (node for node in ast.walk(helper) if isinstance(node, ast.Call) and name_of(node.func) in makers)
-    return any(
-        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name
-        for call in calls
-        for one in call.args
-    )
+    return any(isinstance(one, ast.Starred) and _is_of_each(one.value, name) for call in calls for one in call.args)
+
+
+def _is_of_each(node: ast.expr, name: str) -> bool:
+    """Whether code is a variable, or has an entry for each of its entries."""
+    if isinstance(node, ast.GeneratorExp | ast.ListComp):
+        node = node.generators[0].iter
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def axes_of(entries: list[ast.expr]) -> Dims | None:

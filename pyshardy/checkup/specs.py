@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced_all
+from pyshardy.checkup.spec_helpers import makers_in
 from pyshardy.checkup.written_specs import (
     Written,
     arguments_of,
@@ -58,7 +59,8 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     """
     trees = [(file, tree) for file in files if (tree := syntax_tree(file)) is not None]
     axes = {axis for one in changes for dims in (one.old, one.new) for names in dims for axis in names}
-    written = [_Place(file, one) for file, tree in trees for one in written_specs(tree, axes)]
+    makers = makers_in([tree for _, tree in trees])
+    written = [_Place(file, one) for file, tree in trees for one in written_specs(tree, axes, makers)]
     layout = next(((file, tree) for file, tree in trees if has_layout(tree)), None)
     variables = [one for one in changes if layout is not None and one.path]
     of_keras = [one for one in written if one.spec.patterns and isinstance(one.spec.node, ast.Tuple)]

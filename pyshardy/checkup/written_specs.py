@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pyshardy.checkup.spec_helpers import (
     PARTITIONING,
     Constant,
+    Makers,
     SpecHelpers,
     Template,
     axes_of,
@@ -116,14 +117,15 @@ def arguments_of(axes: Dims) -> str:
     return format_spec(axes)[len("P(") : -1]
 
 
-def written_specs(tree: ast.Module, axes: Collection[str] = ()) -> list[Written]:
+def written_specs(tree: ast.Module, axes: Collection[str] = (), makers: Makers = frozenset()) -> list[Written]:
     """The specs that a file writes out, each with what it is for.
 
     Args:
         tree: The source.
         axes: Axes of the mesh; a tuple of these is a spec, wherever it stands.
+        makers: The functions of other files that make specs.
     """
-    return list(_specs(tree, (), (), helpers_in(tree)._replace(axes=frozenset(axes))))
+    return list(_specs(tree, (), (), helpers_in(tree, makers)._replace(axes=frozenset(axes))))
 
 
 def stated_in(node: ast.AST, tree: ast.Module) -> list[tuple[ast.expr, Dims, Callable[[Dims], str]]]:

@@ -100,6 +100,7 @@ class Finding:
         before: The cost with all earlier findings cured.
         after: The cost with this one cured too; None for a cure that cannot be tried.
         patch: The cure as a diff of the user's source, for `patch -p1`; empty if it cannot be written as one.
+        is_design: Whether the cure is another way to share the work rather than a mended fault.
     """
 
     kind: FindingKind
@@ -110,6 +111,7 @@ class Finding:
     before: Figures
     after: Figures | None
     patch: str = ""
+    is_design: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON-ready data."""

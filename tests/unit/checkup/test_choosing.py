@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from pyshardy.checkup.choosing import Tried, best_of, is_cause
+from pyshardy.checkup.choosing import Tried, best_of, is_cause, merged
 from pyshardy.checkup.cures import Cure
-from pyshardy.report.diagnosis import Figures, FindingKind
+from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 
 
 def tried(kind: FindingKind, worth: float) -> Tried:
@@ -35,3 +35,16 @@ def test_what_computes_something_else_is_the_cause_of_what_saves_as_much() -> No
     as_much, less = (one._replace(cure=replace(one.cure, is_exact=False)) for one in parts)
     assert is_cause(as_much, best) and not is_cause(less, best)
     assert not is_cause(parts[0], best) and not is_cause(as_much, tried(FindingKind.DONATION, 1.0))
+
+
+def test_what_is_not_tried_comes_before_what_saves_less_and_before_designs() -> None:
+    def finding(after: float, is_design: bool = False) -> Finding:
+        return Finding(FindingKind.LAYOUT, "", "", None, "", Figures(1.0, 1), Figures(after, 1), "", is_design)
+
+    large, small, design = finding(0.5), finding(0.95), finding(0.4, is_design=True)
+    untried = [
+        (share, Finding(FindingKind.UNEVEN, str(share), "", None, "", Figures(1.0, 1), None)) for share in (0.3, 0.02)
+    ]
+    first, second = (one for _, one in untried)
+    assert merged([large, small, design], untried, 1e9) == [large, first, small, second, design]
+    assert merged([], untried, 1e9) == [first, second]

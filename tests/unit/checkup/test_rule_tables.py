@@ -44,6 +44,30 @@ def test_a_rule_is_added_to_a_line() -> None:
     assert with_rule(table) == 'RULES = [["batch", "data"], ["embed", ("data", "model")], (\'ffn\', \'model\')]\n'
 
 
+def test_a_dictionary_is_a_table() -> None:
+    table = 'RULES = {\n    "batch": "data",\n    "embed": None,\n}\n'
+    assert with_rule(table) == table.replace("None,", "None,\n    'ffn': 'model',")
+
+
+def test_other_axes_for_an_entry_of_a_dictionary() -> None:
+    table = 'RULES = {"batch": "data", "edge": ("data", "model")}\n'
+    Path("rules.py").write_text(table)
+    (rules,) = rule_tables(ast.parse(table), SIZES)
+    change = RuleChange("rules.py", rules[0], ("data", "model"))
+    assert change.text == "'batch': ('data', 'model') instead of 'batch': 'data' at rules.py:1"
+    assert "".join(apply_patch([table], change.patch())) == table.replace('"data",', "('data', 'model'),", 1)
+
+
+def test_names_that_functions_of_other_files_make_a_spec_of() -> None:
+    partition = (
+        'RULES = {"batch": "data", "embed": None}\ndef spec(*names):\n    return P(*[RULES[one] for one in names])\n'
+    )
+    named = "def named(mesh, *names):\n    return NamedSharding(mesh, spec(*names))\n"
+    trees = [ast.parse(partition), ast.parse(named), ast.parse('given = named(mesh, "batch", "ffn")\n')]
+    (rules,) = rule_tables(trees[0], SIZES)
+    assert [one.name for one in missing_rules(trees, rules, SIZES)] == ["ffn"]
+
+
 @pytest.mark.parametrize(
     "model",
     [

@@ -404,7 +404,8 @@ def test_a_layout_map_gets_an_entry(file: Path) -> None:
     file.write_text(
         'layout = keras.distribution.LayoutMap(mesh)\nlayout["net_.*/up/kernel"] = (None, "model")\nfit()\n'
     )
-    down = [SpecChange(f"model['net_{layer}/down/kernel']", ((), ()), (("model",), ())) for layer in (0, 1)]
+    paths = [f"net_{layer}/down/kernel" for layer in (0, 1)]
+    down = [SpecChange(path, ((), ()), (("model",), ()), path=path) for path in paths]
     state = SpecChange("optimizer['adam/net_0_down_kernel_momentum']", ((), ()), (("model",), ()))
     diff = spec_patch([str(file)], [*down, state])
     assert added(diff) == ["layout['net_.*/down/kernel'] = ('model', None)"]
