@@ -25,6 +25,7 @@ from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
 from pyshardy.costing.stacks import with_whole_stacks
 from pyshardy.costing.topology import Topology
+from pyshardy.costing.windowed_products import with_windowed_products
 
 
 class Launches(NamedTuple):
@@ -80,6 +81,7 @@ def launches_of(
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler | None = None,
+    is_compilers: bool = False,
 ) -> Launches:
     """The kernels of a program on a chip. A collective or kernel that occurs again is priced once.
 
@@ -88,9 +90,14 @@ def launches_of(
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
+        is_compilers: Whether a compiler partitioned the program.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_added_partial_sums(with_whole_stacks(with_aliases(program)))
+    program = with_aliases(program)
+    worth = topology.hardware.part_flops_per_byte
+    if compiler.cuts_products and worth is not None and not is_compilers:
+        program = with_windowed_products(program, worth)
+    program = with_added_partial_sums(with_whole_stacks(program))
     program = with_reduce_scatters(with_moved_sums(program))
     if compiler.merges_gathers:
         program = with_equal_collectives_merged(program, compiler.merges_gathers)
