@@ -9,7 +9,7 @@ from pyshardy.costing.bf16_products import with_bf16_for_products
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.donation import with_aliases
-from pyshardy.costing.equal_collectives import with_equal_collectives_merged
+from pyshardy.costing.equal_collectives import with_equal_collectives_merged, with_gathers_for_each_user
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
@@ -100,6 +100,7 @@ def launches_of(
     program = with_added_partial_sums(with_whole_stacks(program))
     program = with_reduce_scatters(with_moved_sums(program))
     if compiler.merges_gathers:
+        program = program if is_compilers else with_gathers_for_each_user(program)
         program = with_equal_collectives_merged(program, compiler.merges_gathers)
     if compiler.multiplies_bf16:
         program = with_bf16_for_products(program, compiler.narrows)
