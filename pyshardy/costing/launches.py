@@ -25,6 +25,7 @@ from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
 from pyshardy.costing.stacks import with_whole_stacks
 from pyshardy.costing.topology import Topology
+from pyshardy.costing.windowed_kernels import with_windowed_kernels
 from pyshardy.costing.windowed_products import with_windowed_products
 
 
@@ -95,20 +96,37 @@ def launches_of(
     compiler = compiler or assumed(topology.hardware)
     program = with_aliases(program)
     worth = topology.hardware.part_flops_per_byte
-    if compiler.cuts_products and worth is not None and not is_compilers:
+    is_cut = compiler.cuts_products and worth is not None and not is_compilers
+    if is_cut and worth is not None:
         program = with_windowed_products(program, worth)
     program = with_added_partial_sums(with_whole_stacks(program))
     program = with_reduce_scatters(with_moved_sums(program))
     if compiler.merges_gathers:
         program = program if is_compilers else with_gathers_for_each_user(program)
         program = with_equal_collectives_merged(program, compiler.merges_gathers)
+    program = _narrowed(program, compiler)
+    flat, block = _kernels_of(program, compiler)
+    if is_cut:
+
+        def kernels_of(one: CostProgram) -> tuple[Flat, Kernels]:
+            return _kernels_of(_narrowed(one, compiler), compiler)
+
+        flat, block = with_windowed_kernels(program, flat, block, kernels_of)
+    roofline, seconds_of = Roofline(topology.hardware, flat.tensors), pricer_of(topology, model)
+    return Launches(program, topology, model, compiler, flat, block, roofline, seconds_of)
+
+
+def _narrowed(program: CostProgram, compiler: Compiler) -> CostProgram:
+    """A program with the types in which the compiler keeps and sends values."""
     if compiler.multiplies_bf16:
         program = with_bf16_for_products(program, compiler.narrows)
-    if compiler.narrows:
-        program = with_narrow_collectives(program, compiler)
+    return with_narrow_collectives(program, compiler) if compiler.narrows else program
+
+
+def _kernels_of(program: CostProgram, compiler: Compiler) -> tuple[Flat, Kernels]:
+    """The ops of a program that are left before fusion, and its kernels."""
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
-    roofline, seconds_of = Roofline(topology.hardware, flat.tensors), pricer_of(topology, model)
-    return Launches(program, topology, model, compiler, flat, fuse(flat, compiler), roofline, seconds_of)
+    return flat, fuse(flat, compiler)
 
 
 def pricer_of(topology: Topology, model: CollectiveModel) -> Callable[[OpTraffic], float]:

@@ -72,6 +72,8 @@ MATRIX_UNIT_OPS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehl
 """Ops whose operands the matrix unit reads, in a precision that they may ask for."""
 IS_PRECISE = "is_precise"
 """The fact of a product: it asks for more than the default precision."""
+WINDOWED = "xla.windowed_product"
+"""An op that stands for the loop of a product that is cut into parts: see `pyshardy.costing.windowed_loops`."""
 RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
 
 

@@ -129,6 +129,8 @@ class Scheduler:
     ) -> None:
         self.roofline = roofline
         self.collective_seconds, self.network_of = collective_seconds, network_of
+        self.known: dict[int, tuple[Kernels, Totals]] = {}
+        """The totals of blocks inside of kernels, which equal loops share; with the block, whose id is the key."""
 
     def block(self, block: Kernels) -> Totals:
         """The totals of one run of a block."""
@@ -136,6 +138,12 @@ class Scheduler:
         tasks = [self._task(kernel, totals) for kernel in block.kernels]
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
+
+    def _inside(self, block: Kernels) -> Totals:
+        """The totals of one run of a block inside of a kernel."""
+        if id(block) not in self.known:
+            self.known[id(block)] = block, self.block(block)
+        return self.known[id(block)][1]
 
     def kernel(self, kernel: Kernel) -> float:
         """The seconds that a kernel takes alone."""
@@ -182,7 +190,7 @@ class Scheduler:
             price = self.roofline.price(kernel)
             totals.add_price(price, op.kind)
             return Task(COMPUTE, price.seconds)
-        inside = [self.block(region) for region in kernel.inner]
+        inside = [self._inside(region) for region in kernel.inner]
         if op.is_loop:
             rounds = 1 if op.rounds is None else op.rounds
             if op.rounds is None:

@@ -2,18 +2,21 @@
 
 The parts travel in both directions of a ring. Each round multiplies four parts, two at a time, while the next ones are
 on their way. One permute more brings the first two parts together, or adds the last ones.
+
+In a program, one op stands for the loop. Equal loops are built once, when kernels are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from pyshardy.core.scopes import is_gradient
 from pyshardy.costing.product_dims import product_dims
 from pyshardy.costing.program import (
     PAIRS,
+    WINDOWED,
     CostBlock,
     CostKind,
     CostOp,
@@ -23,11 +26,36 @@ from pyshardy.costing.program import (
     SourceLine,
 )
 
-PARTS_PER_ROUND = 4
+PARTS_PER_ROUND: Final = 4
 """The number of parts that a round multiplies."""
+LOOP: Final = "loop"
+"""The fact of an op that stands for a loop: a `LoopKind`."""
+_ADD = "stablehlo.add"
 _FORWARD, _BACKWARD = (PAIRS, "to the next device"), (PAIRS, "to the device before")
-_COUNTER = CostTensor((), "ui32", 4)
-_ADD, _CONSTANT = "stablehlo.add", "stablehlo.constant"
+_Fact = tuple[str, Hashable]
+
+
+class LoopKind(NamedTuple):
+    """What equal loops share.
+
+    Attributes:
+        product: The product.
+        part: The type of one part.
+        traffic: What the gather or the scatter sends.
+        place: The position of the operand that is gathered; None for a scatter.
+        dim: The dimension that is gathered, or scattered.
+    """
+
+    product: CostKind
+    part: CostTensor
+    traffic: OpTraffic
+    place: int | None
+    dim: int
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return self.traffic.group_size // PARTS_PER_ROUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +91,7 @@ class WindowedOrigin:
 
 
 class Loops:
-    """Builds loops; they share the kinds of their ops.
+    """Writes loops; they share the kinds of their ops.
 
     Args:
         tensors: The types of all values; those of new values are added.
@@ -74,7 +102,7 @@ class Loops:
         self.kinds: dict[Hashable, CostKind] = {}
 
     def of_gather(self, product: CostOp, gather: CostOp, place: int, dim: int) -> tuple[CostOp, ...]:
-        """A loop that multiplies parts of an operand, and the ops around it.
+        """The ops instead of a product and of the gather before it.
 
         Args:
             product: The product.
@@ -82,39 +110,15 @@ class Loops:
             place: The position of that operand.
             dim: The dimension that is gathered.
         """
-        dims = next(one for one in product_dims(product.kind) if one[place] == dim)
-        other_dim, result_dim = dims[1 - place], dims[2]
-        part, whole = gather.kind.operands[0], product.kind.results[0]
-        size = (part.shape or ())[dim]
-        pair = _cut(part, dim, 2 * size)
-        other = product.kind.operands[1 - place]
-        step, body = _Ops(self, product, gather), _Ops(self, product, gather)
-        held, first, total, second, counter = args = [body.new(one) for one in (other, part, whole, part, _COUNTER)]
-
-        def multiplied(one: int, two: int, total: int, half: int) -> int:
-            both = body.op("stablehlo.concatenate", (one, two), pair)
-            beside = held if other_dim is None else body.cut(held, other_dim, 2 * size, counter, half)
-            operands = (both, beside) if place == 0 else (beside, both)
-            if result_dim is None:
-                return body.op(_ADD, (total, body.product(operands, whole)), whole)
-            found = body.product(operands, _cut(whole, result_dim, 2 * size))
-            for at in range(2):
-                piece = body.half(found, _cut(whole, result_dim, size), at)
-                total = body.op("stablehlo.dynamic_update_slice", (total, piece, counter), whole)
-            return total
-
-        passed = body.permute(first, _BACKWARD)
-        total = multiplied(first, second, total, 0)
-        back = body.permute(second, _FORWARD)
-        total = multiplied(passed, back, total, 1)
-        results = (held, body.permute(passed, _BACKWARD), total, body.permute(back, _FORWARD), body.next(counter))
-        zeros = step.zeros(whole)
-        start = (product.operands[1 - place], gather.operands[0], zeros, step.permute(gather.operands[0], _FORWARD))
-        step.loop(start, args, body, results, product.results[0])
-        return tuple(step.ops)
+        kind = LoopKind(product.kind, gather.kind.operands[0], _traffic(gather), place, dim)
+        ops = _Ops(self, kind, product.place)
+        (part,) = gather.operands
+        total = ops.zeros(product.kind.results[0])
+        ops.loop((product.operands[1 - place],), (part, total, ops.permute(part, _FORWARD)), 1, product.results[0])
+        return tuple(ops.ops)
 
     def of_scatter(self, product: CostOp, scatter: CostOp, dim: int) -> tuple[CostOp, ...]:
-        """A loop that adds parts of the result, and the ops around it.
+        """The ops instead of a product and of the scatter behind it.
 
         Args:
             product: The product.
@@ -122,59 +126,83 @@ class Loops:
             dim: The dimension that is scattered.
         """
         part = scatter.kind.results[0]
-        size = (part.shape or ())[dim]
-        pair = _cut(part, dim, 2 * size)
-        sides = next(one[:2] for one in product_dims(product.kind) if one[2] == dim)
-        step, body = _Ops(self, product, scatter), _Ops(self, product, scatter)
-        types = (*product.kind.operands, part, part, _COUNTER)
-        left, right, first, second, counter = args = [body.new(one) for one in types]
+        ops = _Ops(self, LoopKind(product.kind, part, _traffic(scatter), None, dim), product.place)
+        zeros = ops.zeros(part)
+        first, second = ops.loop(product.operands, (zeros, zeros), 0, None)
+        ops.op(_ADD, (first, ops.permute(second, _FORWARD)), part, scatter.results[0])
+        return tuple(ops.ops)
 
-        def multiplied(half: int) -> tuple[int, int]:
-            operands = tuple(
-                [
-                    value if at is None else body.cut(value, at, 2 * size, counter, half)
-                    for value, at in zip((left, right), sides)
-                ]
-            )
-            found = body.product(operands, pair)
-            return body.half(found, part, 0), body.half(found, part, 1)
+    def body(self, kind: LoopKind, place: OpOrigin | None, held: Sequence[int]) -> CostBlock:
+        """One round of a loop.
 
-        others = []
-        for half in range(2):
-            passed = body.permute(first, _BACKWARD)
-            one, other = multiplied(half)
-            first = body.op(_ADD, (passed, one), part)
-            others.append(other)
-        for other in others:
-            second = body.op(_ADD, (body.permute(second, _FORWARD), other), part)
-        zeros = step.zeros(part)
-        start = (*product.operands, zeros, zeros)
-        sums = step.loop(start, args, body, (left, right, first, second, body.next(counter)))
-        last = step.permute(sums[3], _FORWARD)
-        step.op(_ADD, (sums[2], last), part, scatter.results[0])
-        return tuple(step.ops)
+        Args:
+            kind: The loop.
+            place: The origin of the product.
+            held: The operands of the product that stay, which the round reads from outside.
+        """
+        ops = _Ops(self, kind, place)
+        return ops.gathering(held[0]) if kind.place is not None else ops.scattering(held)
 
 
 class _Ops:
-    """Ops of a windowed product, as they are added.
+    """The ops of a windowed product, as they are added.
 
     Args:
         loops: What makes numbers and kinds.
-        product: The product.
-        collective: The gather or the scatter.
+        kind: The loop.
+        place: The origin of the product.
     """
 
-    def __init__(self, loops: Loops, product: CostOp, collective: CostOp) -> None:
-        self.loops, self.source, self.collective = loops, product, collective
+    def __init__(self, loops: Loops, kind: LoopKind, place: OpOrigin | None) -> None:
+        self.loops, self.kind, self.place = loops, kind, place
         self.ops: list[CostOp] = []
+        self.size = (kind.part.shape or ())[kind.dim]
+        self.pair = cut(kind.part, kind.dim, 2 * self.size)
 
-    @cached_property
-    def origin(self) -> OpOrigin | None:
-        """The origin of the permutes."""
-        place, traffic = self.source.place, self.collective.traffic
-        assert traffic is not None
-        name = self.source.kind.name.rpartition(".")[2]
-        return None if place is None else WindowedOrigin(place, name, traffic.kind)
+    def gathering(self, held: int) -> CostBlock:
+        """A round that multiplies four parts of an operand."""
+        kind = self.kind
+        assert kind.place is not None
+        first, total, second = args = [self.new(one) for one in (kind.part, kind.product.results[0], kind.part)]
+        passed = self.permute(first, _BACKWARD)
+        total = self._multiplied(held, first, second, total, 0)
+        back = self.permute(second, _FORWARD)
+        total = self._multiplied(held, passed, back, total, 1)
+        results = (self.permute(passed, _BACKWARD), total, self.permute(back, _FORWARD))
+        return CostBlock(tuple(args), tuple(self.ops), results)
+
+    def _multiplied(self, held: int, one: int, two: int, total: int, half: int) -> int:
+        """The result so far, with two parts more."""
+        product, place, dim = self.kind.product, self.kind.place, self.kind.dim
+        assert place is not None
+        dims = next(one for one in product_dims(product) if one[place] == dim)
+        other_dim, result_dim = dims[1 - place], dims[2]
+        both = self.op("stablehlo.concatenate", (one, two), self.pair)
+        beside = held if other_dim is None else self.cut(held, other_dim, half)
+        operands, whole = ((both, beside) if place == 0 else (beside, both)), product.results[0]
+        if result_dim is None:
+            return self.op(_ADD, (total, self.product(operands, whole)), whole)
+        found = self.product(operands, cut(whole, result_dim, 2 * self.size))
+        for at in range(2):
+            piece = self.half(found, cut(whole, result_dim, self.size), at)
+            total = self.op("stablehlo.dynamic_update_slice", (total, piece), whole)
+        return total
+
+    def scattering(self, held: Sequence[int]) -> CostBlock:
+        """A round that adds four parts of the result."""
+        kind = self.kind
+        first, second = args = [self.new(kind.part) for _ in range(2)]
+        sides = next(one[:2] for one in product_dims(kind.product) if one[2] == kind.dim)
+        others = []
+        for half in range(2):
+            passed = self.permute(first, _BACKWARD)
+            operands = [value if at is None else self.cut(value, at, half) for value, at in zip(held, sides)]
+            found = self.product(tuple(operands), self.pair)
+            first = self.op(_ADD, (passed, self.half(found, kind.part, 0)), kind.part)
+            others.append(self.half(found, kind.part, 1))
+        for other in others:
+            second = self.op(_ADD, (self.permute(second, _FORWARD), other), kind.part)
+        return CostBlock(tuple(args), tuple(self.ops), (first, second))
 
     def new(self, tensor: CostTensor) -> int:
         """A new value."""
@@ -187,7 +215,7 @@ class _Ops:
         operands: tuple[int, ...],
         type: CostTensor,
         result: int | None = None,
-        facts: tuple[tuple[str, Hashable], ...] = (),
+        facts: tuple[_Fact, ...] = (),
         traffic: OpTraffic | None = None,
     ) -> int:
         """An op with one result.
@@ -200,105 +228,87 @@ class _Ops:
             facts: What else its cost depends on, and what tells it from others.
             traffic: What it sends.
         """
-        tensors = self.loops.tensors
         value = self.new(type) if result is None else result
-        types = tuple([tensors[operand] for operand in operands])
-        key = (name, types, type, facts)
-        kind = self.loops.kinds.get(key)
-        if kind is None:
-            kind = self.loops.kinds[key] = CostKind(name, types, (type,), facts)
-        place = self.source.place if traffic is None else self.origin
+        place = self.place
+        if traffic is not None and place is not None:
+            place = WindowedOrigin(place, self.kind.product.name.rpartition(".")[2], self.kind.traffic.kind)
+        kind = self._shared(name, operands, (type,), facts)
         self.ops.append(CostOp(kind, operands, (value,), traffic=traffic, place=place))
         return value
 
+    def _shared(
+        self, name: str, operands: tuple[int, ...], results: tuple[CostTensor, ...], facts: tuple[_Fact, ...]
+    ) -> CostKind:
+        types = tuple([self.loops.tensors[operand] for operand in operands])
+        key = (name, types, results, facts)
+        kind = self.loops.kinds.get(key)
+        if kind is None:
+            kind = self.loops.kinds[key] = CostKind(name, types, results, facts)
+        return kind
+
     def product(self, operands: tuple[int, ...], type: CostTensor) -> int:
         """A product of parts."""
-        return self.op(self.source.kind.name, operands, type, facts=self.source.kind.facts)
+        return self.op(self.kind.product.name, operands, type, facts=self.kind.product.facts)
 
-    def cut(self, value: int, dim: int, size: int, counter: int, half: int) -> int:
+    def cut(self, value: int, dim: int, half: int) -> int:
         """The part of an operand that meets two parts of the other one, or makes two parts of the result.
 
         Args:
             value: The operand.
             dim: The dimension that is cut.
-            size: The size of the part.
-            counter: The number of the round.
             half: Which of the two products of a round reads it.
         """
-        type = _cut(self.loops.tensors[value], dim, size)
-        return self.op("stablehlo.dynamic_slice", (value, counter), type, facts=(("start", half),))
+        type = cut(self.loops.tensors[value], dim, 2 * self.size)
+        return self.op("stablehlo.dynamic_slice", (value,), type, facts=(("start", half),))
 
     def half(self, value: int, type: CostTensor, place: int) -> int:
         """The first or the second of two parts."""
         return self.op("stablehlo.slice", (value,), type, facts=(("start", place),))
 
-    def permute(self, value: int, pairs: tuple[str, Hashable]) -> int:
+    def permute(self, value: int, pairs: _Fact) -> int:
         """A permute of one part."""
-        traffic = self.collective.traffic
-        assert traffic is not None
         type = self.loops.tensors[value]
-        sent = replace(
-            traffic,
-            kind="collective_permute",
-            group_size=2,
-            bytes_before=type.bytes,
-            bytes_after=type.bytes,
-            sent_bytes=type.bytes,
+        before = after = sent = type.bytes
+        traffic = OpTraffic(
+            "collective_permute", self.kind.traffic.mesh, self.kind.traffic.axes, 2, before, after, sent
         )
-        return self.op("stablehlo.collective_permute", (value,), type, facts=(pairs,), traffic=sent)
+        return self.op("stablehlo.collective_permute", (value,), type, facts=(pairs,), traffic=traffic)
 
     def zeros(self, type: CostTensor) -> int:
         """What sums and results start from."""
-        zero = self.op(_CONSTANT, (), CostTensor((), type.dtype, 0), facts=(("is_splat", True), ("unit", 0)))
+        facts: tuple[_Fact, ...] = (("is_splat", True), ("unit", 0))
+        zero = self.op("stablehlo.constant", (), CostTensor((), type.dtype, 0), facts=facts)
         return self.op("stablehlo.broadcast_in_dim", (zero,), type)
 
-    def next(self, counter: int) -> int:
-        """The number of the next round."""
-        one = self.op(_CONSTANT, (), _COUNTER, facts=(("is_splat", True), ("unit", 1)))
-        return self.op(_ADD, (counter, one), _COUNTER)
-
-    def loop(
-        self,
-        start: tuple[int, ...],
-        args: Sequence[int],
-        body: _Ops,
-        results: tuple[int, ...],
-        total: int | None = None,
-    ) -> tuple[int, ...]:
-        """The loop.
+    def loop(self, held: tuple[int, ...], state: tuple[int, ...], at: int, result: int | None) -> tuple[int, ...]:
+        """The op that stands for the loop.
 
         Args:
-            start: What the values of the loop are before, without the counter.
-            args: The arguments of the body.
-            body: The ops of the body.
-            results: What the body returns.
-            total: The number of the third result; None for a new one.
+            held: The operands of the product that stay.
+            state: What the loop changes, before its first round.
+            at: The position of the result in the state.
+            result: The number of the result; None for a new one.
 
         Returns:
-            The results.
+            The state behind the loop.
         """
-        traffic = self.collective.traffic
-        assert traffic is not None
-        zero = self.op(_CONSTANT, (), _COUNTER, facts=(("is_splat", True), ("unit", 0)))
-        types = tuple([self.loops.tensors[value] for value in args])
-        test = _Ops(self.loops, self.source, self.collective)
-        tested = [test.new(one) for one in types]
-        end = test.op(_CONSTANT, (), _COUNTER, facts=(("is_splat", True), ("unit", None)))
-        more = test.op("stablehlo.compare", (tested[-1], end), CostTensor((), "i1", 1))
-        found = [self.new(one) for one in types]
-        if total is not None:
-            found[2] = total
-        regions = (
-            CostBlock(tuple(tested), tuple(test.ops), (more,)),
-            CostBlock(tuple(args), tuple(body.ops), results),
-        )
-        kind = CostKind("stablehlo.while", types, types)
-        rounds = traffic.group_size // PARTS_PER_ROUND
-        self.ops.append(CostOp(kind, (*start, zero), tuple(found), regions, rounds, place=self.source.place))
+        types = tuple([self.loops.tensors[value] for value in state])
+        found = [self.new(one) if result is None or place != at else result for place, one in enumerate(types)]
+        kind = self._shared(WINDOWED, (*held, *state), types, ((LOOP, self.kind),))
+        self.ops.append(CostOp(kind, (*held, *state), tuple(found), place=self.place))
         return tuple(found)
 
 
-def _cut(tensor: CostTensor, dim: int, size: int) -> CostTensor:
-    """A tensor of which a dimension has another size."""
+def _traffic(op: CostOp) -> OpTraffic:
+    assert op.traffic is not None
+    return op.traffic
+
+
+def cut(tensor: CostTensor, dim: int, size: int) -> CostTensor:
+    """A tensor of which a dimension has another size.
+
+    >>> cut(CostTensor((4, 8), "f32", 128), 1, 2)
+    CostTensor(shape=(4, 2), dtype='f32', bytes=32)
+    """
     shape = tensor.shape or ()
     return CostTensor((*shape[:dim], size, *shape[dim + 1 :]), tensor.dtype, tensor.bytes * size // max(1, shape[dim]))

@@ -8,11 +8,14 @@ import pytest
 
 import pyshardy
 from pyshardy.costing.chips import find_hardware
-from pyshardy.costing.program import CostProgram, walk_ops
+from pyshardy.costing.counting import Counted, count_kernels
+from pyshardy.costing.kernels import Kernels
+from pyshardy.costing.launches import Launches, launches_of
+from pyshardy.costing.program import CostProgram
+from pyshardy.costing.topology import make_topology
 from pyshardy.costing.windowed_products import with_windowed_products
 from pyshardy.costing.work import is_product, work_of
-
-from .build import described
+from pyshardy.ir.cost_program import cost_program
 
 LIMIT = 4224.0
 ROWS, COLUMNS = '[{"d"}, {}]', '[{}, {"d"}]'
@@ -40,25 +43,25 @@ def program(x: str, w: str, rows: int, devices: int = 8, uses: int = 1, depth: i
 
 
 def partitioned(text: str) -> CostProgram:
-    return described(pyshardy.partition(text, compiler="none").module.text())
+    part = pyshardy.partition(text, compiler="none")
+    return cost_program(part.module.root, part.meshes)
 
 
-def permutes(found: CostProgram) -> int:
-    """The number of permutes that run."""
-    count = 0
-    for op in found.body.ops:
-        times = op.rounds if op.is_loop else 1
-        assert times is not None
-        inside = list(walk_ops(op.regions[1])) if op.is_loop else [op]
-        count += times * sum(one.traffic is not None and one.traffic.kind == "collective_permute" for one in inside)
-    return count
+def launched(given: CostProgram, limit: float | None = LIMIT) -> Launches:
+    chip = replace(find_hardware("v5e"), part_flops_per_byte=limit)
+    return launches_of(given, make_topology(chip, given.mesh_axes))
 
 
-def flops(found: CostProgram) -> float:
+def permutes(found: Launches) -> list[Counted]:
+    return [one for one in count_kernels(found.block) if one.op.kind.name == "stablehlo.collective_permute"]
+
+
+def flops(block: Kernels) -> float:
+    """The operations of all products."""
     count = 0.0
-    for op in found.body.ops:
-        inside = list(walk_ops(op.regions[1])) if op.is_loop else [op]
-        count += (op.rounds or 1) * sum(work_of(one.kind).flops for one in inside if is_product(one.kind))
+    for kernel in block.kernels:
+        count += sum(work_of(op.kind).flops for op in kernel.ops if is_product(op.kind))
+        count += (kernel.root.rounds or 1) * sum(map(flops, kernel.inner))
     return count
 
 
@@ -77,28 +80,53 @@ def test_a_part_more_than_there_are_devices_is_sent(x: str, w: str, kind: str, d
     (whole,) = (op for op in given.body.ops if op.traffic is not None)
     assert whole.traffic is not None and whole.traffic.kind == kind
     part = min(whole.traffic.bytes_before, whole.traffic.bytes_after)
-    found = with_windowed_products(given, LIMIT)
-    sent = [op for op in walk_ops(found.body) if op.traffic is not None]
-    assert {op.traffic.sent_bytes for op in sent if op.traffic is not None} == {part}
-    assert permutes(found) == devices + 1
-    assert flops(found) == flops(given)
-    assert found.body.results == given.body.results
-    assert {op.place.cause for op in sent if op.place is not None} == {f"windowed {kind} of dot_general"}
+    found = launched(given)
+    sent = permutes(found)
+    assert sum(one.times for one in sent) == devices + 1 and len(sent) == 5
+    assert {one.op.traffic.sent_bytes for one in sent if one.op.traffic is not None} == {part}
+    assert {one.op.place.cause for one in sent if one.op.place is not None} == {f"windowed {kind} of dot_general"}
+    assert flops(found.block) == flops(launched(given, None).block)
+    assert found.block.results == found.program.body.results
+
+
+def check(block: Kernels, launches: Launches) -> None:
+    """Values are made once, before they are read, and with the types that their readers know."""
+    later = {value for kernel in block.kernels for value in kernel.writes}
+    assert len(later) == sum(len(kernel.writes) for kernel in block.kernels) and later.isdisjoint(block.arguments)
+    for kernel in block.kernels:
+        assert later.isdisjoint(kernel.reads)
+        for op in kernel.ops:
+            assert [launches.flat.tensors[value] for value in op.operands] == [*op.kind.operands]
+            assert [launches.flat.tensors[value] for value in op.results] == [*op.kind.results]
+        for inner in kernel.inner:
+            check(inner, launches)
+        later.difference_update(kernel.writes)
 
 
 @CASES
 def test_values_are_made_before_they_are_read(x: str, w: str, kind: str) -> None:
-    found = with_windowed_products(partitioned(program(x, w, 8448, depth=8448)), LIMIT)
-    blocks = [found.body, *(region for op in found.body.ops for region in op.regions)]
-    assert len(blocks) == 3
-    for block in blocks:
-        made = set(block.arguments)
-        for op in block.ops:
-            assert made.issuperset(op.operands) and made.isdisjoint(op.results)
-            assert [found.tensors[value] for value in op.operands] == list(op.kind.operands)
-            assert [found.tensors[value] for value in op.results] == list(op.kind.results)
-            made.update(op.results)
-        assert made.issuperset(block.results)
+    found = launched(partitioned(program(x, w, 8448, depth=8448)))
+    (loop,) = (one for one in found.block.kernels if one.inner)
+    assert len(loop.inner) == 2 and loop.root.rounds == 2 and kind
+    check(found.block, found)
+
+
+def test_equal_loops_are_built_once() -> None:
+    text = program(ROWS, ROWS, 8448)
+    name = "jit(f)/dot_general"
+    first, second = (
+        text.replace(NAME, f'loc("{one}"("m.py":3:4))') for one in (name, "jit(f)/transpose(jvp())/dot_general")
+    )
+    both = first.replace(
+        "return %0",
+        second[second.index("%0 = ") : second.index("return")].replace("%0", "%1").replace("%w", "%v") + "return %0",
+    )
+    both = both.replace("return %0 :", "%2 = stablehlo.add %0, %1 : tensor<8448x512xbf16>\n return %2 :")
+    both = both.replace("%w: ", '%v: tensor<256x512xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}, %w: ', 1)
+    for given, count in ((both, 2), (both.replace("transpose(jvp())/", ""), 1)):
+        loops = [one for one in launched(partitioned(given)).block.kernels if one.inner]
+        assert len(loops) == 2 and len({id(one.inner) for one in loops}) == count
+        assert loops[0].reads != loops[1].reads
 
 
 @pytest.mark.parametrize(
@@ -118,7 +146,8 @@ def test_values_are_made_before_they_are_read(x: str, w: str, kind: str) -> None
 def test_when_a_product_is_cut(given: str, is_cut: bool) -> None:
     before = partitioned(given)
     found = with_windowed_products(before, LIMIT)
-    assert (permutes(found) > 0) == is_cut and (found is before) == (not is_cut)
+    assert (found is not before) == is_cut
+    assert bool(permutes(launched(before))) == is_cut
 
 
 def test_a_gather_over_some_devices_stays() -> None:
@@ -144,9 +173,9 @@ def test_convolutions_are_cut_too(w: str) -> None:
     """Places in the padding do not count: 100 of 144 products are made."""
     few, many = (partitioned(CONVOLUTION.format(n=8 * n, w=w)) for n in (47, 48))
     assert with_windowed_products(few, LIMIT) is few
-    found = with_windowed_products(many, LIMIT)
-    assert permutes(found) == 9
-    assert flops(found) == flops(many)
+    found = launched(many)
+    assert sum(one.times for one in permutes(found)) == 9
+    assert 0.9 < flops(found.block) / flops(launched(many, None).block) < 1.1
 
 
 def test_only_pyshardys_program_for_chips_that_say_so() -> None:
