@@ -92,7 +92,8 @@ class _Cutting:
             if found is not None and self._is_worth(flops, found) and any(one[place] == found.dim for one in dims):
                 return {value: (), result: self.loops.of_gather(product, found.op, place, found.dim)}
         found = scatters.get(result)
-        if found is not None and self._is_worth(flops, found) and any(one[2] == found.dim for one in dims):
+        free = [one[2] for one in dims if None in one[:2]]  # a batch dimension of both operands is not cut for a sum
+        if found is not None and self._is_worth(flops, found) and found.dim in free:
             return {result: (), found.op.results[0]: self.loops.of_scatter(product, found.op, found.dim)}
         return {}
 
