@@ -53,18 +53,25 @@ class Launches(NamedTuple):
     roofline: Roofline
     seconds_of: Callable[[OpTraffic], float]
 
-    def scheduler(self) -> Scheduler:
-        """What puts the kernels on streams."""
+    def scheduler(self, both_ways: bool = True) -> Scheduler:
+        """What puts the kernels on streams.
+
+        Args:
+            both_ways: Whether permutes around a ring and back run at the same time.
+        """
         host = len(self.topology.hardware.networks)
 
         def stream(traffic: OpTraffic) -> int:
             return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
 
-        return Scheduler(self.roofline, self.seconds_of, stream)
+        return Scheduler(self.roofline, self.seconds_of, stream, both_ways)
 
     def expected_seconds(self) -> Callable[[Kernel], float]:
-        """What gives the time that the compiler expects a kernel to take when it orders kernels."""
-        far, seconds_of = self.compiler.far_seconds, self.scheduler().kernel
+        """What gives the time that the compiler expects a kernel to take when it orders kernels.
+
+        It is not known whether it expects permutes to run both ways at the same time.
+        """
+        far, seconds_of = self.compiler.far_seconds, self.scheduler(both_ways=False).kernel
         if not far:
             return seconds_of
 

@@ -68,6 +68,8 @@ class CostKind:
 
 PAIRS = "source_target_pairs"
 """The fact of a permutation: who sends to whom."""
+FORWARD, BACKWARD = (PAIRS, "to the next device"), (PAIRS, "to the device before")
+"""The same of the permutes of a windowed product, around a ring and back."""
 MATRIX_UNIT_OPS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
 """Ops whose operands the matrix unit reads, in a precision that they may ask for."""
 IS_PRECISE = "is_precise"

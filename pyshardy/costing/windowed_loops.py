@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 from pyshardy.core.scopes import is_gradient
 from pyshardy.costing.product_dims import product_dims
 from pyshardy.costing.program import (
-    PAIRS,
+    BACKWARD,
+    FORWARD,
     WINDOWED,
     CostBlock,
     CostKind,
@@ -31,7 +32,6 @@ PARTS_PER_ROUND: Final = 4
 LOOP: Final = "loop"
 """The fact of an op that stands for a loop: a `LoopKind`."""
 _ADD = "stablehlo.add"
-_FORWARD, _BACKWARD = (PAIRS, "to the next device"), (PAIRS, "to the device before")
 _Fact = tuple[str, Hashable]
 
 
@@ -114,7 +114,7 @@ class Loops:
         ops = _Ops(self, kind, product.place)
         (part,) = gather.operands
         total = ops.zeros(product.kind.results[0])
-        ops.loop((product.operands[1 - place],), (part, total, ops.permute(part, _FORWARD)), 1, product.results[0])
+        ops.loop((product.operands[1 - place],), (part, total, ops.permute(part, FORWARD)), 1, product.results[0])
         return tuple(ops.ops)
 
     def of_scatter(self, product: CostOp, scatter: CostOp, dim: int) -> tuple[CostOp, ...]:
@@ -129,7 +129,7 @@ class Loops:
         ops = _Ops(self, LoopKind(product.kind, part, _traffic(scatter), None, dim), product.place)
         zeros = ops.zeros(part)
         first, second = ops.loop(product.operands, (zeros, zeros), 0, None)
-        ops.op(_ADD, (first, ops.permute(second, _FORWARD)), part, scatter.results[0])
+        ops.op(_ADD, (first, ops.permute(second, FORWARD)), part, scatter.results[0])
         return tuple(ops.ops)
 
     def body(self, kind: LoopKind, place: OpOrigin | None, held: Sequence[int]) -> CostBlock:
@@ -164,11 +164,11 @@ class _Ops:
         kind = self.kind
         assert kind.place is not None
         first, total, second = args = [self.new(one) for one in (kind.part, kind.product.results[0], kind.part)]
-        passed = self.permute(first, _BACKWARD)
+        passed = self.permute(first, BACKWARD)
         total = self._multiplied(held, first, second, total, 0)
-        back = self.permute(second, _FORWARD)
+        back = self.permute(second, FORWARD)
         total = self._multiplied(held, passed, back, total, 1)
-        results = (self.permute(passed, _BACKWARD), total, self.permute(back, _FORWARD))
+        results = (self.permute(passed, BACKWARD), total, self.permute(back, FORWARD))
         return CostBlock(tuple(args), tuple(self.ops), results)
 
     def _multiplied(self, held: int, one: int, two: int, total: int, half: int) -> int:
@@ -195,13 +195,13 @@ class _Ops:
         sides = next(one[:2] for one in product_dims(kind.product) if one[2] == kind.dim)
         others = []
         for half in range(2):
-            passed = self.permute(first, _BACKWARD)
+            passed = self.permute(first, BACKWARD)
             operands = [value if at is None else self.cut(value, at, half) for value, at in zip(held, sides)]
             found = self.product(tuple(operands), self.pair)
             first = self.op(_ADD, (passed, self.half(found, kind.part, 0)), kind.part)
             others.append(self.half(found, kind.part, 1))
         for other in others:
-            second = self.op(_ADD, (self.permute(second, _FORWARD), other), kind.part)
+            second = self.op(_ADD, (self.permute(second, FORWARD), other), kind.part)
         return CostBlock(tuple(args), tuple(self.ops), (first, second))
 
     def new(self, tensor: CostTensor) -> int:

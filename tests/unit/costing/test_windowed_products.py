@@ -12,6 +12,7 @@ from pyshardy.costing.counting import Counted, count_kernels
 from pyshardy.costing.kernels import Kernels
 from pyshardy.costing.launches import Launches, launches_of
 from pyshardy.costing.program import CostProgram
+from pyshardy.costing.timeline import timeline
 from pyshardy.costing.topology import make_topology
 from pyshardy.costing.windowed_products import with_windowed_products
 from pyshardy.costing.work import is_product, work_of
@@ -215,3 +216,15 @@ def test_what_is_gathered_is_never_whole() -> None:
         for limit in (LIMIT, None)
     )
     assert cut + 40 * 2**20 < whole
+
+
+def test_parts_go_both_ways_at_the_same_time() -> None:
+    """Half of the permutes of a loop go back, over links of their own; what the compiler expects is not known."""
+    found = launched(partitioned(program(ROWS, ROWS, 4224)))
+    (loop,) = (one for one in found.block.kernels if one.inner)
+    one_way, both_ways = (found.scheduler(both).kernel(loop) for both in (False, True))
+    sent = {one.op.traffic for one in permutes(found)}
+    (seconds,) = (found.seconds_of(traffic) for traffic in sent if traffic is not None)
+    assert one_way > 7.9 * seconds > both_ways > 3.9 * seconds
+    assert found.expected_seconds()(loop) == one_way
+    assert {span.stream for span in timeline(found).spans if span.op == "collective_permute"} == {0}
