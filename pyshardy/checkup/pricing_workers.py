@@ -53,8 +53,9 @@ class _Worker:
         self.jobs: list[int] = []
         self.program = ""
         self.child = subprocess.Popen(  # in a session of its own, which Ctrl-C does not end
-            [sys.executable, "-P", "-m", "pyshardy.checkup.pricing_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=child_environment({"JAX_PLATFORMS": "cpu"}), start_new_session=True,
+            [sys.executable, "-P", "-m", "pyshardy.checkup.pricing_process"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=child_environment({"JAX_PLATFORMS": "cpu"}), start_new_session=True,
         )  # fmt: skip
         self._listener = Thread(target=self._listen, args=(answers,), daemon=True)
         self._listener.start()
