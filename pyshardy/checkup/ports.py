@@ -268,7 +268,7 @@ class _Step(NamedTuple):
 
     Attributes:
         is_training: Whether it computes gradients.
-        weights: The numbers of the weights: in training what it returns anew, else those that it does not.
+        weights: The numbers of the weights: those that it does not return, and in training what it returns anew.
         weight_axes: The axes that split these.
         batch_axes: The axes that split the other inputs; without training, those of inputs that it does not return.
     """
@@ -285,7 +285,8 @@ def _step_of(module: Module) -> _Step:
     ties = ties_in(module, inputs, output_tensors(module.root))
     returned = {one.index for place, one in enumerate(inputs) if place in ties}
     sizes = {axis: 1 for one in inputs for axis in axes_of(one)}
-    weights = returned if is_training else {one.index for family in frozen(module, sizes) for one in family.members}
+    weights = {one.index for family in frozen(module, sizes) for one in family.members}
+    weights |= returned if is_training else set()
     rest = [one for one in inputs if one.index not in weights | returned]
     axes, batch = (
         frozenset(axis for one in group for axis in _axes(one.sharding))

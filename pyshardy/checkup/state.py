@@ -8,7 +8,7 @@ from functools import partial
 
 from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import Family, axes_of, dims_of, families, split_further
+from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, split_further
 from pyshardy.checkup.helper_specs import like_weights_patch
 from pyshardy.checkup.ports import annotation_cure, annotation_patch
 from pyshardy.checkup.source import user_files
@@ -37,7 +37,7 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     sizes = {axis: size for axis, size in mesh.axes if size > 1}
-    found = sorted(families(module, sizes), key=lambda one: -one.bytes)
+    found = sorted([*families(module, sizes), *frozen(module, sizes)], key=lambda one: -one.bytes)
     inputs = input_tensors(module.root)
     served = set() if is_differentiated(module.root) else {axis for one in inputs for axis in axes_of(one)}
     yield from _like_weights(module, found, mesh_name)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
+from pyshardy.checkup.families import dims_of, ties_in
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.explanation import StayedWhole, ValueStory
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.dtypes import known_bytes
+from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
@@ -43,6 +46,7 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
     """
     values = named_values(propagated.before.root)
     sizes = dict(mesh.axes)
+    rows = {dims_of(one.sharding)[0] for one in _batch(propagated.before) if one.sharding is not None and one.shape}
     sites = [
         (site, _story(propagated, values[site.number]))
         for site in constrainable_in(propagated.sharded.root, values, with_parts=True)
@@ -53,11 +57,42 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
             dims = _with_axis(site, dim, axis, sizes) if axis in sizes else None
             if dims is not None:
                 yield _cure(values[site.number], site, dims, mesh, story, (dim, reason))
+        for axes in _partly_lost(site, story, rows, sizes):
+            new, reason = _whole_rows(site.dims, axes)
+            yield _cure(values[site.number], site, new, mesh, story, (0, reason))
     largest = sorted(sites, key=lambda pair: -pair[0].bytes)
     for turn in zip_longest(*(changes(site.shape, site.dims, sizes) for site, _ in largest)):
         for (site, story), dims in zip(largest, turn):
             if dims is not None and dims != site.dims:
                 yield _cure(values[site.number], site, dims, mesh, story)
+
+
+def _batch(module: Module) -> list[InterfaceTensor]:
+    """The inputs that a step does not return."""
+    inputs = input_tensors(module.root)
+    ties = ties_in(module, inputs, output_tensors(module.root))
+    return [one for place, one in enumerate(inputs) if place not in ties]
+
+
+def _partly_lost(
+    site: ConstrainableValue, story: ValueStory | None, rows: Collection[tuple[str, ...]], sizes: Mapping[str, int]
+) -> Iterator[tuple[str, ...]]:
+    """All axes of a batch, for a value whose first dimension has only the first of them."""
+    axes = site.dims[0] if site.dims and 0 not in _lost(story) else ()
+    for own in sorted(one for one in rows if axes and len(one) > len(axes) and one[: len(axes)] == axes):
+        if site.shape[0] % prod(sizes[axis] for axis in own) == 0:
+            yield own
+
+
+def _whole_rows(dims: Dims, axes: tuple[str, ...]) -> tuple[Dims, StayedWhole]:
+    """A sharding with all axes of the batch on the first dimension, and why it lacks some."""
+    missing = [axis for axis in axes if axis not in dims[0]]
+    elsewhere = [place for place, one in enumerate(dims) if place and not set(missing).isdisjoint(one)]
+    new = axes, *(tuple(axis for axis in one if axis not in axes) for one in dims[1:])
+    named = " and ".join(f'"{axis}"' for axis in missing)
+    where = f"dimension {elsewhere[0]} has it" if elsewhere else "it is on no other dimension"
+    text = f"the batch comes in along {format_spec((axes,))}, and {where}"
+    return new, StayedWhole("taken", text, named, None)
 
 
 class Uneven(NamedTuple):

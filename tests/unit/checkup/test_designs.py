@@ -8,10 +8,12 @@ import pyshardy
 from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.families import frozen
 from pyshardy.checkup.ports import annotation_cure
+from pyshardy.checkup.values import _partly_lost, _whole_rows
 from pyshardy.core.notation import parse_sharding
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.results.hints.edits import AnnotationEdit
+from pyshardy.searching.autopartition.constraints import ConstrainableValue
 
 WEIGHT, CACHE, ROWS = "tensor<64x64xf32>", "tensor<8x16x16x64xf32>", "tensor<8x64xf32>"
 
@@ -64,3 +66,13 @@ def test_all_of_a_batch_gets_one_axis_more() -> None:
     mesh = next(one for one in module_meshes(module.root).values() if one.axes)
     texts = [cure.text for cure in batch_cures(module, "mesh", mesh)]
     assert any("batch['a']" in text and "2 more as P(('data', 'model'))" in text for text in texts)
+
+
+def test_a_value_that_has_the_first_axis_of_the_batch_gets_the_others() -> None:
+    site = ConstrainableValue(0, (64, 8, 32), "f32", 0.0, (("data",), (), ("model",)))
+    rows, sizes = [("data", "model"), ("other", "model")], {"data": 4, "model": 2, "other": 2}
+    (axes,) = _partly_lost(site, None, rows, sizes)
+    dims, reason = _whole_rows(site.dims, axes)
+    assert dims == (("data", "model"), (), ()) and reason.axis == '"model"' and "dimension 2 has it" in reason.text
+    assert list(_partly_lost(site._replace(shape=(4, 8, 32)), None, rows, sizes)) == []  # two axes do not divide it
+    assert list(_partly_lost(site._replace(dims=((), (), ("data",))), None, rows, sizes)) == []
