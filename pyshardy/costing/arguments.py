@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pyshardy.costing.flat import BARRIER, BITCAST, Flat, FlatBlock, FlatOp
-from pyshardy.costing.program import WINDOWED, CostInput, CostOp, CostTensor
+from pyshardy.costing.program import CostInput, CostOp, CostTensor
 from pyshardy.rules.opspec import op_names
 
 PARAMETERS, OPTIMIZER, CACHE, INPUTS = "parameters", "optimizer state", "cache", "other arguments"
@@ -38,7 +38,6 @@ _SCATTER, _UPDATE_SLICE = "stablehlo.scatter", "stablehlo.dynamic_update_slice"
 _HEAVY = frozenset(
     op_names("stablehlo.", "dot dot_general convolution gather dynamic_gather custom_call sort fft cholesky")
     + op_names("stablehlo.", "triangular_solve reduce_window select_and_scatter scatter rng_bit_generator")
-    + [WINDOWED]
 )
 """Ops that take more than one element of an operand for one of the result, other than sums.
 

@@ -76,8 +76,6 @@ class Compiler:
         delays_loops: Whether it runs products that are cut into parts right before their results are read.
         merges_gathers: Two equal all-gathers become one if their longest paths to the end differ by at most this many
             ops; 0 if it keeps equal collectives.
-        cuts_products: Whether its partitioner makes loops of products that take as long as sending a part of what is
-            gathered or scattered beside them: see `pyshardy.costing.windowed_products`.
         softmax_row: The most elements of a row with which a product computes the softmax; 0 if products do not.
     """
 
@@ -118,7 +116,6 @@ class Compiler:
     tiles: bool = False
     delays_loops: bool = False
     merges_gathers: int = 0
-    cuts_products: bool = False
     softmax_row: int = 0
     fills_in_scatters: bool = False
     repeats_costly: bool = False
@@ -171,7 +168,6 @@ XLA_ON_TPU = replace(
     tiles=True,
     delays_loops=True,
     merges_gathers=102,
-    cuts_products=True,
     softmax_row=4096,
     hides=frozenset(("all_gather", "collective_permute", *HOST_COPIES)),
 )

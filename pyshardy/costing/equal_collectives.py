@@ -8,10 +8,9 @@ block, in ops: the two may differ little.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
-from pyshardy.costing.program import CostBlock, CostOp, CostProgram, CostTensor, read_by, with_blocks
+from pyshardy.costing.program import CostBlock, CostOp, CostProgram, read_by, with_blocks
 
 
 def with_equal_collectives_merged(program: CostProgram, most_ops: int) -> CostProgram:
@@ -22,39 +21,6 @@ def with_equal_collectives_merged(program: CostProgram, most_ops: int) -> CostPr
         most_ops: By how many ops the longest paths from two all-gathers to the end of their block may differ.
     """
     return with_blocks(program, partial(_merged, most_ops=most_ops))
-
-
-def with_gathers_for_each_user(program: CostProgram) -> CostProgram:
-    """A program in which each op that reads a gathered value gathers it for itself, as XLA's partitioner leaves it.
-
-    Args:
-        program: The program of one device, as `pyshardy` partitioned it.
-    """
-    tensors = list(program.tensors)
-    found = with_blocks(program, partial(_for_each_user, tensors=tensors))
-    return found if found is program else replace(found, tensors=tuple(tensors))
-
-
-def _for_each_user(block: CostBlock, tensors: list[CostTensor]) -> CostBlock:
-    gathers = {op.results[0]: op for op in block.ops if op.traffic is not None and op.traffic.kind == "all_gather"}
-    if not gathers:
-        return block
-    kept = set(block.results)  # what is read first, or inside of an op, is the gather that is there
-    ops: list[CostOp] = []
-    for op in block.ops:
-        kept.update(value for value in read_by(op) if value not in op.operands)
-        own: dict[int, int] = {}
-        for value in dict.fromkeys(op.operands):
-            if value not in gathers:
-                continue
-            if value not in kept:
-                kept.add(value)
-                continue
-            own[value] = len(tensors)
-            tensors.append(tensors[value])
-            ops.append(gathers[value]._replace(results=(own[value],)))
-        ops.append(op._replace(operands=tuple([own.get(value, value) for value in op.operands])) if own else op)
-    return block._replace(ops=tuple(ops)) if len(ops) > len(block.ops) else block
 
 
 def _merged(block: CostBlock, most_ops: int) -> CostBlock:

@@ -43,12 +43,12 @@ class KnownError(NamedTuple):
 MOST_EXCHANGED: Final = 0.1
 """If all-to-alls send a larger share of all bytes, shardings conflict."""
 _GPU, _TPU = "XLA for H100", "XLA for v5e"
-OWN: Final = {_GPU: KnownError(0.88, 1.11, 44, _GPU), _TPU: KnownError(0.78, 1.39, 44, _TPU)}
+OWN: Final = {_GPU: KnownError(0.88, 1.11, 44, _GPU), _TPU: KnownError(0.78, 1.5, 44, _TPU)}
 """Of estimates of pyshardy's partitioned program."""
 _OF_CONFLICTS = "{} with conflicting shardings"
 CONFLICTING: Final = {
     _GPU: KnownError(1.04, 1.5, 4, _OF_CONFLICTS.format(_GPU)),
-    _TPU: KnownError(0.98, 3.19, 4, _OF_CONFLICTS.format(_TPU)),
+    _TPU: KnownError(0.96, 3.19, 4, _OF_CONFLICTS.format(_TPU)),
 }
 """The same where shardings conflict."""
 COMPILERS: Final = {_GPU: KnownError(0.9, 1.11, 48, _GPU), _TPU: KnownError(0.82, 1.52, 48, _TPU)}

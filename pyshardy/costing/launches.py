@@ -9,7 +9,7 @@ from pyshardy.costing.bf16_products import with_bf16_for_products
 from pyshardy.costing.collectives import CollectiveModel, collective_seconds, network_of
 from pyshardy.costing.compilers import Compiler, assumed
 from pyshardy.costing.donation import with_aliases
-from pyshardy.costing.equal_collectives import with_equal_collectives_merged, with_gathers_for_each_user
+from pyshardy.costing.equal_collectives import with_equal_collectives_merged
 from pyshardy.costing.flat import Flat
 from pyshardy.costing.flatten import flatten
 from pyshardy.costing.fusion import fuse
@@ -25,8 +25,6 @@ from pyshardy.costing.roofline import Roofline
 from pyshardy.costing.schedule import Scheduler
 from pyshardy.costing.stacks import with_whole_stacks
 from pyshardy.costing.topology import Topology
-from pyshardy.costing.windowed_kernels import with_windowed_kernels
-from pyshardy.costing.windowed_products import with_windowed_products
 
 
 class Launches(NamedTuple):
@@ -53,25 +51,18 @@ class Launches(NamedTuple):
     roofline: Roofline
     seconds_of: Callable[[OpTraffic], float]
 
-    def scheduler(self, both_ways: bool = True) -> Scheduler:
-        """What puts the kernels on streams.
-
-        Args:
-            both_ways: Whether permutes around a ring and back run at the same time.
-        """
+    def scheduler(self) -> Scheduler:
+        """What puts the kernels on streams."""
         host = len(self.topology.hardware.networks)
 
         def stream(traffic: OpTraffic) -> int:
             return host if traffic.kind in HOST_COPIES else network_of(traffic, self.topology)
 
-        return Scheduler(self.roofline, self.seconds_of, stream, both_ways)
+        return Scheduler(self.roofline, self.seconds_of, stream)
 
     def expected_seconds(self) -> Callable[[Kernel], float]:
-        """What gives the time that the compiler expects a kernel to take when it orders kernels.
-
-        It is not known whether it expects permutes to run both ways at the same time.
-        """
-        far, seconds_of = self.compiler.far_seconds, self.scheduler(both_ways=False).kernel
+        """What gives the time that the compiler expects a kernel to take when it orders kernels."""
+        far, seconds_of = self.compiler.far_seconds, self.scheduler().kernel
         if not far:
             return seconds_of
 
@@ -89,7 +80,6 @@ def launches_of(
     topology: Topology,
     model: CollectiveModel = CollectiveModel.FORMULA,
     compiler: Compiler | None = None,
-    is_compilers: bool = False,
 ) -> Launches:
     """The kernels of a program on a chip. A collective or kernel that occurs again is priced once.
 
@@ -98,42 +88,19 @@ def launches_of(
         topology: The chip, and the networks of the mesh axes.
         model: The model of collectives.
         compiler: What the compiler does; by default, the compiler that is assumed for the chip.
-        is_compilers: Whether a compiler partitioned the program.
     """
     compiler = compiler or assumed(topology.hardware)
-    program = with_aliases(program)
-    worth = topology.hardware.part_flops_per_byte
-    is_cut = compiler.cuts_products and worth is not None and not is_compilers
-    if is_cut and worth is not None:
-        program = with_windowed_products(program, worth)
-    program = with_added_partial_sums(with_whole_stacks(program))
+    program = with_added_partial_sums(with_whole_stacks(with_aliases(program)))
     program = with_reduce_scatters(with_moved_sums(program))
     if compiler.merges_gathers:
-        program = program if is_compilers else with_gathers_for_each_user(program)
         program = with_equal_collectives_merged(program, compiler.merges_gathers)
-    program = _narrowed(program, compiler)
-    flat, block = _kernels_of(program, compiler)
-    if is_cut:
-
-        def kernels_of(one: CostProgram) -> tuple[Flat, Kernels]:
-            return _kernels_of(_narrowed(one, compiler), compiler)
-
-        flat, block = with_windowed_kernels(program, flat, block, kernels_of)
-    roofline, seconds_of = Roofline(topology.hardware, flat.tensors), pricer_of(topology, model)
-    return Launches(program, topology, model, compiler, flat, block, roofline, seconds_of)
-
-
-def _narrowed(program: CostProgram, compiler: Compiler) -> CostProgram:
-    """A program with the types in which the compiler keeps and sends values."""
     if compiler.multiplies_bf16:
         program = with_bf16_for_products(program, compiler.narrows)
-    return with_narrow_collectives(program, compiler) if compiler.narrows else program
-
-
-def _kernels_of(program: CostProgram, compiler: Compiler) -> tuple[Flat, Kernels]:
-    """The ops of a program that are left before fusion, and its kernels."""
+    if compiler.narrows:
+        program = with_narrow_collectives(program, compiler)
     flat = lower(with_host_memory(flatten(program, compiler), program.inputs), compiler)
-    return flat, fuse(flat, compiler)
+    roofline, seconds_of = Roofline(topology.hardware, flat.tensors), pricer_of(topology, model)
+    return Launches(program, topology, model, compiler, flat, fuse(flat, compiler), roofline, seconds_of)
 
 
 def pricer_of(topology: Topology, model: CollectiveModel) -> Callable[[OpTraffic], float]:

@@ -64,8 +64,6 @@ class Planner:
         self.tensors, self.compiler = list(flat.tensors), compiler
         self.constants = flat.constants
         self.tiled: Mapping[int, int] = {}
-        self.planned: dict[int, tuple[object, tuple[MemoryPlan, ...]]] = {}
-        """The plans of blocks inside of kernels, which equal loops share; with the blocks, whose id is the key."""
 
     def main(self, block: Kernels, inputs: Sequence[CostInput]) -> MemoryPlan:
         """The plan of the main function, whose results may reuse the memory of donated arguments."""
@@ -96,8 +94,6 @@ class Planner:
 
     def _inner(self, kernel: Kernel) -> tuple[MemoryPlan, ...]:
         """The plans of the blocks inside a loop or a conditional."""
-        if id(kernel.inner) in self.planned:
-            return self.planned[id(kernel.inner)][1]
         plans = []
         for place, block in enumerate(kernel.inner):
             is_body = kernel.root.is_loop and place == 1
@@ -108,7 +104,6 @@ class Planner:
                     slots.append((self.size(value), block.arguments[index] if is_body else None))
                     homes.setdefault(value, index)
             plans.append(self._plan(block, slots, homes))
-        self.planned[id(kernel.inner)] = kernel.inner, tuple(plans)
         return tuple(plans)
 
     def _hidden(self, kernels: Sequence[Kernel], kept: Collection[int]) -> tuple[Sequence[Kernel], Mapping[int, int]]:

@@ -68,14 +68,10 @@ class CostKind:
 
 PAIRS = "source_target_pairs"
 """The fact of a permutation: who sends to whom."""
-FORWARD, BACKWARD = (PAIRS, "to the next device"), (PAIRS, "to the device before")
-"""The same of the permutes of a windowed product, around a ring and back."""
 MATRIX_UNIT_OPS = frozenset(("stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"))
 """Ops whose operands the matrix unit reads, in a precision that they may ask for."""
 IS_PRECISE = "is_precise"
 """The fact of a product: it asks for more than the default precision."""
-WINDOWED = "xla.windowed_product"
-"""An op that stands for the loop of a product that is cut into parts: see `pyshardy.costing.windowed_loops`."""
 RAGGED_NUMBERS = "ragged_dot_dimension_numbers"
 
 

@@ -14,11 +14,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pyshardy.costing.hardware import TORUS
 from pyshardy.costing.host_memory import HOST_COPIES
 from pyshardy.costing.kernels import Kernel, Kernels, has_product
-from pyshardy.costing.permutes import goes_back
-from pyshardy.costing.program import PAIRS, RAGGED, CostKind, CostOp, OpTraffic
+from pyshardy.costing.program import RAGGED, CostKind, OpTraffic
 from pyshardy.costing.roofline import Bound, Price, Roofline
 from pyshardy.costing.work import CustomCall, custom_call_of
 
@@ -121,8 +119,6 @@ class Scheduler:
         roofline: The cost of kernels.
         collective_seconds: Gives the time of a collective.
         network_of: Gives the network that it occupies.
-        both_ways: Whether permutes around a ring of a torus, and those that go back, run at the same time, as each
-            way has links of its own.
     """
 
     def __init__(
@@ -130,12 +126,9 @@ class Scheduler:
         roofline: Roofline,
         collective_seconds: Callable[[OpTraffic], float],
         network_of: Callable[[OpTraffic], int],
-        both_ways: bool = True,
     ) -> None:
-        self.roofline, self.both_ways = roofline, both_ways
+        self.roofline = roofline
         self.collective_seconds, self.network_of = collective_seconds, network_of
-        self.known: dict[int, tuple[Kernels, Totals]] = {}
-        """The totals of blocks inside of kernels, which equal loops share; with the block, whose id is the key."""
 
     def block(self, block: Kernels) -> Totals:
         """The totals of one run of a block."""
@@ -143,21 +136,6 @@ class Scheduler:
         tasks = [self._task(kernel, totals) for kernel in block.kernels]
         totals.seconds = makespan(block.kernels, tasks, self._overlaps(block.kernels, tasks))
         return totals
-
-    def _stream(self, op: CostOp) -> int:
-        """The stream of a collective: its network, or another one for permutes that go back."""
-        assert op.traffic is not None
-        network, networks = self.network_of(op.traffic), self.roofline.hardware.networks
-        if not self.both_ways or op.traffic.kind != "collective_permute" or network >= len(networks):
-            return network
-        is_back = networks[network].kind == TORUS and goes_back(op.kind.fact(PAIRS))
-        return len(networks) + 1 + network if is_back else network
-
-    def _inside(self, block: Kernels) -> Totals:
-        """The totals of one run of a block inside of a kernel."""
-        if id(block) not in self.known:
-            self.known[id(block)] = block, self.block(block)
-        return self.known[id(block)][1]
 
     def kernel(self, kernel: Kernel) -> float:
         """The seconds that a kernel takes alone."""
@@ -180,9 +158,7 @@ class Scheduler:
             for maker in {makers[value] for value in kernel.reads if value in makers}:
                 traffic = kernels[maker].root.traffic or kernel.root.traffic
                 pair = tasks[maker], tasks[index]
-                if traffic is None or COMPUTE not in (pair[0].stream, pair[1].stream) or self.network_of(traffic):
-                    continue
-                if None in (pair[0].stream, pair[1].stream):
+                if traffic is None or {task.stream for task in pair} != {COMPUTE, 0}:
                     continue
                 if any(has_product(kernels[one]) for one in (maker, index)):
                     found[maker, index] = min(task.seconds for task in pair) * (1 - 1 / traffic.group_size)
@@ -201,12 +177,12 @@ class Scheduler:
             totals.flops += self.roofline.work(op.kind).flops
             if op.traffic.kind == RAGGED:
                 totals.notes[_OF_RAGGED] = None
-            return Task(self._stream(op), seconds)
+            return Task(self.network_of(op.traffic), seconds)
         if not kernel.inner:
             price = self.roofline.price(kernel)
             totals.add_price(price, op.kind)
             return Task(COMPUTE, price.seconds)
-        inside = [self._inside(region) for region in kernel.inner]
+        inside = [self.block(region) for region in kernel.inner]
         if op.is_loop:
             rounds = 1 if op.rounds is None else op.rounds
             if op.rounds is None:

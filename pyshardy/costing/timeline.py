@@ -102,8 +102,7 @@ def _spans(started: Sequence[tuple[Kernel, Task, float]], scheduler: Scheduler, 
         elif op.traffic is not None:
             axes = ", ".join(name for name, _ in op.traffic.axes or ())
             sent = float(op.traffic.sent_bytes)
-            network = scheduler.network_of(op.traffic)
-            yield Span(op.traffic.kind, op.place, network, begin + start, task.seconds, bytes=sent, axes=axes)
+            yield Span(op.traffic.kind, op.place, task.stream, begin + start, task.seconds, bytes=sent, axes=axes)
         else:
             price = scheduler.roofline.price(kernel)
             yield Span(

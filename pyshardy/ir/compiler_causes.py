@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 from pyshardy.core.collectives import CollectiveKind
 from pyshardy.core.scopes import is_gradient
-from pyshardy.costing.program import MATRIX_UNIT_OPS
 from pyshardy.ir.locations import scope_of
 from pyshardy.ir.nodes import Block, Op, Value
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.trip_counts import LOOP
+from pyshardy.rules.properties import PRODUCTS
 
 _MOST_USERS = 64
 """The number of ops to look at for one that has a line."""
@@ -71,9 +71,7 @@ def windowed_permutes(root: Op) -> dict[Op, CollectiveKind]:
     for loop in ops_named(root, (LOOP,)):
         body, name = loop.regions[1].block, scope_of(loop.location)
         permutes = [op for op in body if _is_permute(op, name)]
-        products = (
-            [op for op in body if op.name in MATRIX_UNIT_OPS and scope_of(op.location) == name] if permutes else []
-        )
+        products = [op for op in body if op.name in PRODUCTS and scope_of(op.location) == name] if permutes else []
         if name is None or not products:
             continue
         sums = _made_of(products, body)

@@ -233,8 +233,7 @@ def cost_of(
         given, part = part, _as_on_tpus(part, chip)
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
-        topology = make_topology(chip, described.mesh_axes, networks, shape)
-        launches = launches_of(described, topology, collectives, is_compilers=part.answer is not None)
+        launches = launches_of(described, make_topology(chip, described.mesh_axes, networks, shape), collectives)
         if part is given:
             found = estimate(launches, is_compilers=part.answer is not None)
         else:

@@ -57,7 +57,6 @@ class Row:
         run: What ran.
         seconds: The measured time of a step.
         overlaps: Whether it overlapped products with sums over the tensor axis, where the chip's compiler does not.
-        cuts: Whether the compiler may cut products beside gathers into parts; the recipe of some runs turns that off.
     """
 
     name: str
@@ -66,7 +65,6 @@ class Row:
     run: Run | Pipeline
     seconds: float
     overlaps: bool = False
-    cuts: bool = True
 
 
 def _fsdp(count: int, **others: int) -> tuple[tuple[str, int], ...]:
@@ -78,8 +76,9 @@ def _v6e(
     name: str, what: str, model: Model, sequence: int, batch: int, chips: int, seconds: float, **more: object
 ) -> Row:
     remat = str(more.get("remat", "custom"))
-    run = Run(model, sequence, batch, _fsdp(chips), remat, more.get("weights", jnp.float32))
-    return Row(name, what, "v6e", run, seconds, cuts=bool(more.get("cuts", True)))
+    return Row(
+        name, what, "v6e", Run(model, sequence, batch, _fsdp(chips), remat, more.get("weights", jnp.float32)), seconds
+    )
 
 
 def _v5p(name: str, size: str, chips: int, per_chip: int, tensor: int, remat: str, seconds: float) -> Row:
@@ -121,11 +120,11 @@ BF16 = jnp.bfloat16
 PAGE = Path(__file__).parents[2] / "docs/cost.md"
 START, END = "<!-- written by python -m cost.published --write -->", "<!-- end -->"
 ROWS: tuple[Row, ...] = (
-    _v6e("T1", "Llama-3.1-8B, 8 chips, FSDP", LLAMA_8B, 8192, 24, 8, 3.443, cuts=False),
-    _v6e("T2", "Llama-3.1-8B, 16 chips, FSDP", LLAMA_8B, 8192, 48, 16, 3.393, cuts=False),
+    _v6e("T1", "Llama-3.1-8B, 8 chips, FSDP", LLAMA_8B, 8192, 24, 8, 3.443),
+    _v6e("T2", "Llama-3.1-8B, 16 chips, FSDP", LLAMA_8B, 8192, 48, 16, 3.393),
     _v6e("T3", "Llama-3.1-8B, 64 chips, FSDP", LLAMA_8B, 8192, 320, 64, 5.652),
     _v6e("T4", "Llama-3.1-8B, 256 chips, FSDP", LLAMA_8B, 8192, 1024, 256, 4.546),
-    _v6e("T5", "Llama-3.1-70B, 32 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 64, 32, 17.790, weights=BF16, cuts=False),
+    _v6e("T5", "Llama-3.1-70B, 32 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 64, 32, 17.790, weights=BF16),
     _v6e("T6", "Llama-3.1-70B, 64 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 128, 64, 18.688, weights=BF16),
     _v6e("T7", "Llama-3.1-70B, 128 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 512, 128, 34.786, weights=BF16),
     _v6e("T8", "Llama-3.1-70B, 256 chips, FSDP, bf16 weights", LLAMA_70B, 8192, 1280, 256, 42.656, weights=BF16),
@@ -177,10 +176,7 @@ ROWS: tuple[Row, ...] = (
     _stages("A8", (105, 20480, 128), 35, 1, 280, 3, 54.1),
     _stages("A9", (128, 25600, 160), 64, 1, 512, 1, 103),
 )  # fmt: skip
-"""Rows whose model, mesh and recomputation are public; where they are not quite, the note in docs/cost.md says so.
-
-The recipes of `T1`, `T2` and `T5` have names that end in `no_collective_matmul` (tpu-recipes, training/trillium).
-"""
+"""Rows whose model, mesh and recomputation are public; where they are not quite, the note in docs/cost.md says so."""
 RATIOS = (
     ("T2", "T1"), ("T4", "T3"), ("T6", "T5"), ("T8", "T7"), ("P9", "P8"), ("P10", "P8"), ("P13", "P12"), ("P7", "P6"),
     ("v5e 16B x32", "v5e 16B x1"), ("v5e 64B x32", "v5e 64B x1"), ("v5e 128B x32", "v5e 128B x1"),
@@ -203,7 +199,6 @@ def _estimate(row: Row) -> pyshardy.Cost:
     networks = {"data": "dcn"} if row.chip.startswith("v") and "data" in dict(row.run.mesh) else None
     chip = find_hardware(row.chip)
     chip = replace(chip, overlaps_products=chip.overlaps_products or row.overlaps)
-    chip = chip if row.cuts else replace(chip, part_flops_per_byte=None)
     return pyshardy.cost(program_of(row.run), chip, networks=networks)
 
 

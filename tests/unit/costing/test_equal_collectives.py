@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyshardy.costing.equal_collectives import with_equal_collectives_merged, with_gathers_for_each_user
+from pyshardy.costing.equal_collectives import with_equal_collectives_merged
 from pyshardy.costing.program import CostProgram, walk_ops
 
 from .build import FIVE_ROUNDS, described
@@ -19,11 +19,11 @@ ROWS, COLUMNS = ("[[0, 1], [2, 3]]", "2x2"), ("[[0, 2], [1, 3]]", "2x2")
 RING, BACK = ("[[0, 1], [1, 0]]", "2x2"), ("[[0, 2], [2, 0]]", "2x2")
 
 
-def program(first: str, second: str, between: int, type: str, last: str = "%b") -> CostProgram:
+def program(first: str, second: str, between: int, type: str) -> CostProgram:
     """Two collectives, the first read by a chain of ops at whose end the second is read."""
     names = ["a", *(f"n{at}" for at in range(between))]
     chain = "".join(f"%{after} = stablehlo.negate %{before} : {type}\n" for before, after in zip(names, names[1:]))
-    end = f"%r = stablehlo.add %{names[-1]}, {last} : {type}"
+    end = f"%r = stablehlo.add %{names[-1]}, %b : {type}"
     mesh = '"x"=2, "y"=2'
     return described(
         f"""sdy.mesh @mesh = <[{mesh}]>
@@ -85,22 +85,3 @@ def test_what_is_read_inside_a_loop_is_the_one_that_is_kept() -> None:
     loop = next(op for op in found.body.ops if op.is_loop)
     assert count(found) == 1 and found.body.results[1] == kept
     assert any(kept in op.operands for op in loop.regions[1].ops)
-
-
-def test_each_user_gathers_for_itself() -> None:
-    """As XLA's partitioner leaves it: right before what reads it, so that far ones stay apart."""
-    gather = GATHER.format("a", "%x", 1, *ROWS)
-    shared = program(gather, "", 7, "tensor<16x4xf32>", last="%a")
-    found = with_gathers_for_each_user(shared)
-    names = [op.kind.name.partition(".")[2] for op in found.body.ops]
-    assert names == ["all_gather", *["negate"] * 7, "all_gather", "add"]
-    first, second = (op.results[0] for op in found.body.ops if op.traffic is not None)
-    assert (found.body.ops[1].operands, found.body.ops[-1].operands[1]) == ((first,), second)
-    assert found.tensors[first] == found.tensors[second]
-    assert count(with_equal_collectives_merged(found, 5)) == 2
-    assert count(with_equal_collectives_merged(found, 7)) == 1
-
-
-def test_a_gather_with_one_user_stays() -> None:
-    given = gathers(3)
-    assert with_gathers_for_each_user(given) is given
