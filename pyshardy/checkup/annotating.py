@@ -18,7 +18,7 @@ from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.results.hints.code import Code
-from pyshardy.source.syntax import is_in_helper
+from pyshardy.source.constraining import is_in_helper
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -13,20 +13,25 @@ from pyshardy.checkup.kernel_patch import KernelCall, kernel_call
 from pyshardy.checkup.rules import names_patch
 from pyshardy.checkup.source import replaced, replaced_all, user_files
 from pyshardy.checkup.specs import line_patch, output_layout_patch
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
+from pyshardy.core.spec import format_spec
 from pyshardy.ir.module import Module
 from pyshardy.ir.op_lists import ops_named
+from pyshardy.ir.shardings import module_meshes
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, imports_jax, mesh_in, name_of_class
 from pyshardy.results.hints.code import Code, CodeEdit, ShardMap, shard_maps, strided_micro_batches
 from pyshardy.results.hints.constraints import left_out_constraints, other_constraints, wider_constraints
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
+from pyshardy.source.constraining import CONSTRAIN, constraining_calls
+from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace
-from pyshardy.source.syntax import constraining_calls, name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree
 from pyshardy.transforms.code_changes import RESHAPE
 
 _MOST = 6
@@ -170,7 +175,27 @@ def _spec_patch(module: Module, place: SourcePlace, was: TensorSharding, wider: 
     tree = syntax_tree(file)
     old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (was, wider))
     own = "" if tree is None else line_patch(file, tree, line, old, new) or names_patch(module, place, old, new)
-    return own or output_layout_patch(user_files(module.root), old, new)
+    if own or (text := output_layout_patch(user_files(module.root), old, new)):
+        return own or text
+    sizes = {axis: size for mesh in module_meshes(module.root).values() for axis, size in mesh.axes}
+    return "" if tree is None else _other_call(file, tree, line, new, sizes)
+
+
+def _other_call(file: str, tree: ast.Module, line: int, new: Dims, sizes: Mapping[str, int]) -> str:
+    """A diff that constrains the value of a call by a spec that it writes out; empty if the line has several.
+
+    It is for specs that come from elsewhere.
+    """
+    calls = constraining_calls(file, line)
+    code, needed = mesh_in(file, tree, sizes)
+    if len(calls) != 1 or needed or (calls[0].lineno, calls[0].end_lineno) != (line, line):
+        return ""
+    call, value = calls[0], ast.unparse(calls[0].args[0])
+    spec = format_spec(new, name_of_class(tree, "PartitionSpec"))
+    given = f"{name_of_class(tree, 'NamedSharding')}({code}, {spec})" if code else spec
+    function = ast.unparse(call.func) if name_of(call.func) == CONSTRAIN else f"jax.lax.{CONSTRAIN}"
+    text = f"{function}({value}, {given})"
+    return replaced(file, line, call.col_offset, call.end_col_offset or 0, text) if imports_jax(tree) else ""
 
 
 def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:
@@ -182,11 +207,8 @@ def _cure(kind: FindingKind, edit: CodeEdit, what: str, why: str) -> Cure:
 def _patch(place: SourcePlace) -> str:
     """A diff without the call; empty if the line has several, or one that goes over several lines."""
     file, line, _ = place
-    tree = syntax_tree(file)
-    if tree is None:
-        return ""
-    calls = constraining_calls(tree, line)
-    if len(calls) != 1 or calls[0].end_lineno != line:
+    tree, calls = syntax_tree(file), constraining_calls(file, line)
+    if tree is None or len(calls) != 1 or calls[0].end_lineno != line:
         return ""
     call, value = calls[0], calls[0].args[0]
     if isinstance(value, ast.Name) and _is_whole(tree, call, value.id):

@@ -16,7 +16,8 @@ from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.patch import file_diff, name_of_class
 from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.meanings import name_of
+from pyshardy.source.syntax import syntax_tree
 
 _MAPS = frozenset(("map", "tree_map", "map_with_path", "tree_map_with_path"))
 _WITH_PATH = "with_path"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.rule_tables import Rule, mapped, rule_tables
-from pyshardy.checkup.rules import CONSTRAINERS
 from pyshardy.checkup.source import replaced, user_files
+from pyshardy.checkup.spec_helpers import axes_in
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.ir.module import Module
@@ -22,8 +22,10 @@ from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.constraining import with_plan_constraints
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.source.constraining import CONSTRAIN_BY_NAMES
+from pyshardy.source.meanings import name_of
 from pyshardy.source.places import format_place
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree
 
 _MESH = "mesh"
 _Files = Sequence[tuple[str, ast.Module]]
@@ -73,14 +75,10 @@ def ignored_cures(module: Module, mesh: Mesh) -> Iterator[Cure]:
 def _calls(file: str, tree: ast.Module) -> Iterator[_Call]:
     """The calls of a file without a mesh of their own that constrain a variable by names that it writes out."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or name_of(node.func) not in CONSTRAINERS or len(node.args) != 2:
+        if not isinstance(node, ast.Call) or name_of(node.func) not in CONSTRAIN_BY_NAMES or len(node.args) != 2:
             continue
-        value, names = node.args
-        try:
-            given = tuple(() if name is None else (str(name),) for name in ast.literal_eval(names))
-        except (ValueError, TypeError):
-            continue
-        if isinstance(value, ast.Name) and all(word.arg != _MESH for word in node.keywords):
+        value, given = node.args[0], axes_in(node.args[1])
+        if given is not None and isinstance(value, ast.Name) and all(word.arg != _MESH for word in node.keywords):
             yield _Call(file, node.lineno, value.id, given)
 
 

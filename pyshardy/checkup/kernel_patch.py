@@ -10,8 +10,9 @@ from pyshardy.checkup.source import replaced
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_in, name_of_class
+from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace, format_place
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree
 
 
 class KernelCall(NamedTuple):

@@ -11,7 +11,8 @@ from pyshardy.checkup.source import JitCall, replaced_all
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.meanings import name_of
+from pyshardy.source.syntax import syntax_tree
 
 _NAME = re.compile(r"(\w+)((?:\[\d+\]|\['[^']*'\]|\.\w+)*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]|(\.\w+)")

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pyshardy.checkup.source import replaced
-from pyshardy.checkup.spec_helpers import makers_in
+from pyshardy.checkup.spec_helpers import axes_of_entries, makers_in
 from pyshardy.checkup.written_specs import written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
+from pyshardy.source.meanings import is_literal, literal
 from pyshardy.source.places import format_place
 
 
@@ -119,13 +120,10 @@ def rule_tables(tree: ast.Module, sizes: Mapping[str, int]) -> Iterator[list[Rul
 
 
 def _rule(key: ast.expr | None, value: ast.expr, is_entry: bool) -> Rule | None:
-    try:
-        name, axes = ast.literal_eval(key) if key is not None else None, ast.literal_eval(value)
-    except (ValueError, TypeError):
+    if key is None or not is_literal(key):
         return None
-    given = () if axes is None else (axes,) if isinstance(axes, str) else axes
-    is_axes = isinstance(given, tuple | list) and all(isinstance(one, str) for one in given)
-    return Rule(name, tuple(given), value, is_entry=is_entry) if is_axes and isinstance(name, str) else None
+    name, axes = literal(key), axes_of_entries([value])
+    return None if axes is None or not isinstance(name, str) else Rule(name, axes[0], value, is_entry=is_entry)
 
 
 def missing_rules(trees: Sequence[ast.Module], rules: Sequence[Rule], sizes: Mapping[str, int]) -> Iterator[Rule]:

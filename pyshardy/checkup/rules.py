@@ -11,8 +11,8 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import axes_of, dims_of
 from pyshardy.checkup.rule_tables import Rule, RuleChange, mapped, missing_rules, rule_tables
 from pyshardy.checkup.source import replaced, user_files
-from pyshardy.checkup.spec_helpers import makers_in, unpacks
-from pyshardy.checkup.written_specs import Written, written_specs
+from pyshardy.checkup.spec_helpers import axes_in, axes_of_entries, makers_in, unpacks
+from pyshardy.checkup.written_specs import Written, entries_of, written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -27,11 +27,11 @@ from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
+from pyshardy.source.constraining import CONSTRAIN, CONSTRAIN_BY_NAMES
+from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace
-from pyshardy.source.syntax import CONSTRAIN, name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree
 
-CONSTRAINERS = frozenset(("with_logical_constraint", "logical_constraint"))
-"""The functions of flax that constrain a value by names of its dimensions."""
 _MOST_RULES = 12
 """The changes of rules that are tried."""
 
@@ -71,31 +71,25 @@ def names_patch(module: Module, place: SourcePlace, old: Dims, new: Dims) -> str
     tree = syntax_tree(file)
     calls = [
         node for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.Call) and name_of(node.func) in CONSTRAINERS and len(node.args) == 2
+        if isinstance(node, ast.Call) and name_of(node.func) in CONSTRAIN_BY_NAMES and len(node.args) == 2
         and node.args[1].lineno == node.args[1].end_lineno == line
     ]  # fmt: skip
     sizes = {axis: size for mesh in module_meshes(module.root).values() for axis, size in mesh.axes}
-    try:
-        (call,) = calls
-        names = [None if name is None else str(name) for name in ast.literal_eval(call.args[1])]
-    except (ValueError, TypeError):
+    names = axes_in(calls[0].args[1]) if len(calls) == 1 else None
+    if names is None:
         return ""
     trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
     for rules in (rules for tree in trees for rules in rule_tables(tree, sizes)):
-        if mapped(_as_dims(names), rules) != old or len(names) != len(new):
+        if mapped(names, rules) != old or len(names) != len(new):
             continue
         of_axes = {rule.axes: rule.name for rule in reversed(rules)}
-        others = [
-            name if was == now else of_axes.get(now, "") if now else None for name, was, now in zip(names, old, new)
-        ]
-        if mapped(_as_dims(others), rules) == new:
-            node = call.args[1]
-            return replaced(file, line, node.col_offset, node.end_col_offset or 0, repr(tuple(others)))
+        others = tuple(
+            name if was == now else (of_axes.get(now, ""),) if now else () for name, was, now in zip(names, old, new)
+        )
+        if mapped(others, rules) == new:
+            node = calls[0].args[1]
+            return replaced(file, line, node.col_offset, node.end_col_offset or 0, repr(tuple(entries_of(others))))
     return ""
-
-
-def _as_dims(names: Sequence[str | None]) -> Dims:
-    return tuple(() if name is None else (name,) for name in names)
 
 
 def _changes(
@@ -226,7 +220,7 @@ def _helpers(tree: ast.Module, makers: Collection[str]) -> Iterator[tuple[str, i
         calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and len(one.args) > 1]
         given = [(name_of(call.func), call.args[1]) for call in calls]
         if any(
-            (isinstance(one, ast.Name) and one.id == rest.arg) if name in CONSTRAINERS
+            (isinstance(one, ast.Name) and one.id == rest.arg) if name in CONSTRAIN_BY_NAMES
             else name == CONSTRAIN and unpacks(one, rest.arg, makers)
             for name, one in given
         ):  # fmt: skip
@@ -238,33 +232,28 @@ def _constrained(
 ) -> Iterator[tuple[tuple[str, int], Dims]]:
     """The lines of constraints by names of dimensions, each with these names."""
     for node in ast.walk(tree):
-        entries = _names_in(node, helpers, makers) if isinstance(node, ast.Call) else None
-        try:
-            names = () if entries is None else tuple(map(ast.literal_eval, entries))
-        except (ValueError, TypeError):
-            continue
-        given = tuple(() if name is None else (str(name),) for name in names)
-        if isinstance(node, ast.Call) and names and all(name in known for names in given for name in names):
+        given = _names_in(node, helpers, makers) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and given and all(name in known for names in given for name in names):
             for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                 yield (file, line), given
 
 
-def _names_in(call: ast.Call, helpers: Mapping[str, int], makers: Mapping[str, int]) -> list[ast.expr] | None:
+def _names_in(call: ast.Call, helpers: Mapping[str, int], makers: Mapping[str, int]) -> Dims | None:
     """The names of dimensions by which a call constrains a value; None if it does not."""
     name = name_of(call.func)
     if name in helpers:
-        return call.args[helpers[name] :]
+        return axes_of_entries(call.args[helpers[name] :])
     if len(call.args) < 2:
         return None
     second = call.args[1]
-    if name in CONSTRAINERS:
-        return second.elts if isinstance(second, ast.Tuple | ast.List) else None
+    if name in CONSTRAIN_BY_NAMES:
+        return axes_in(second)
     made = [
         one
         for one in (ast.walk(second) if name == CONSTRAIN else ())
         if isinstance(one, ast.Call) and name_of(one.func) in makers
     ]
-    return made[0].args[makers[name_of(made[0].func)] :] if made else None
+    return axes_of_entries(made[0].args[makers[name_of(made[0].func)] :]) if made else None
 
 
 def _cure(

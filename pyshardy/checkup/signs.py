@@ -4,36 +4,26 @@ precision than their readers use, and too little memory."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Iterator, Sequence
+from math import inf, prod
 
 from pyshardy.checkup.cures import LEAST_GAIN
 from pyshardy.checkup.families import Family, axes_of, families, frozen
+from pyshardy.checkup.manual_axes import WHY, idle_axes
 from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
-from pyshardy.ir.device_groups import grouping
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
-from pyshardy.ir.nodes import Op, walk
-from pyshardy.ir.op_lists import ops_named
-from pyshardy.ir.shardings import module_meshes
-from pyshardy.ir.symbols import SymbolTable
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.report.summary import TensorRow
 from pyshardy.results.cost import Cost
-from pyshardy.results.hints.code import Code
-from pyshardy.source.places import SourcePlace, format_place
+from pyshardy.source.places import format_place
 from pyshardy.source.values import value_text
 
-_MANUAL = "sdy.manual_computation"
 _CALLS = ("stablehlo.custom_call",)
-_JOINING = ("stablehlo.all_reduce", "stablehlo.all_gather", "stablehlo.reduce_scatter")
-"""What brings the parts of several devices together."""
-_KEEPING = frozenset((_MANUAL, "stablehlo.while", "stablehlo.dynamic_update_slice", "stablehlo.return"))
-"""What reads what a body keeps for its gradient."""
 _LARGE = 16
 """A dimension is worth splitting if a device gets so many of its elements."""
 _NAMED = 3
@@ -121,65 +111,19 @@ def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
 
 
 def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Finding]]:
-    """The calls of `jax.shard_map` whose specs leave out an axis, along which devices then compute the same.
-
-    They leave it out of all that they give, and do not sum or gather along it: else parts come together there.
-    """
+    """The calls of `jax.shard_map` whose specs leave out axes, along which devices then compute the same."""
     rows = {row.source[:2]: row.kernel_seconds for row in found.by("line") if row.source}
-    bodies: dict[tuple[SourcePlace, str], set[tuple[str, int]]] = {}
-    module = found.partition.before
-    meshes = module_meshes(module.root)
-    for op in ops_named(module.root, (_MANUAL,)):
-        used = _axes_together(module, op, meshes)
-        place = next((one for one in Code.of(op, module.name).path), None)
-        for axis in [axis for axis, size in mesh.axes if size > 1 and axis not in used]:
-            lines = {one[:2] for inner in _body(module, op) for one in source_frames(inner.location, module.name)[:1]}
-            if place is not None:
-                bodies.setdefault((place, axis), set()).update(lines)
-    for (place, axis), lines in bodies.items():
-        seconds = sum(rows.get(line, 0.0) for line in lines) * (1 - 1 / dict(mesh.axes)[axis])
+    module, sizes = found.partition.before, dict(mesh.axes)
+    for one in idle_axes(module, mesh):
+        bodies = [inner for _, body in one.ops for inner in body]
+        lines = {place[:2] for inner in bodies for place in source_frames(inner.location, module.name)[:1]}
+        seconds = sum(rows.get(line, 0.0) for line in lines) * (1 - 1 / prod(sizes[axis] for axis in one.axes))
         share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
-        if share < LEAST_GAIN:
-            continue
-        what = (
-            f'the specs of jax.shard_map at {format_place(place)} leave out "{axis}", so its devices compute the same: '
-            f"{format_duration(seconds)} of a step"
-        )
-        why = "what a spec does not name is gathered whole before the function runs"
-        cure = f'name "{axis}" in in_specs and out_specs on a dimension whose parts are computed alone, such as heads'
-        yield share, Finding(FindingKind.KERNEL, what, why, place, cure, now, None)
-
-
-def _axes_together(module: Module, op: Op, meshes: Mapping[str, Mesh]) -> set[str]:
-    """The axes whose devices give different parts of the results, or bring parts together.
-
-    What is kept for the gradient has the axes of all devices, whatever these compute, and is for another such op.
-    """
-    given = [
-        sharding
-        for value, sharding in zip(op.results, op.attrs["out_shardings"])
-        if any(user.name not in _KEEPING for user in value.users())
-    ]
-    groups = [
-        grouping(inner.attrs["replica_groups"], meshes).axes or ()
-        for inner in _body(module, op)
-        if inner.name in _JOINING
-    ]
-    dims = [axes for one in given or op.attrs["out_shardings"] for axes in one.dim_axes]
-    return {axis.name for axes in (*dims, *groups) for axis in axes}
-
-
-def _body(module: Module, op: Op) -> Iterator[Op]:
-    """The ops in an op and in the functions that they call."""
-    table, todo = SymbolTable(module.root), [op]
-    seen: set[str] = set()
-    while todo:
-        for inner in walk(todo.pop()):
-            yield inner
-            name = inner.attrs.get("callee")
-            if name is not None and name not in seen:
-                seen.add(name)
-                todo.append(table[name])
+        if share >= LEAST_GAIN:
+            names = " and ".join(f'"{axis}"' for axis in one.axes)
+            cure = f"name {names} in in_specs and out_specs on dimensions whose parts are computed alone, such as heads"
+            what = f"{one.what}: {format_duration(seconds)} of a step"
+            yield share, Finding(FindingKind.KERNEL, what, WHY, one.place, cure, now, None)
 
 
 def _uneven(one: Uneven, now: Figures) -> Finding:

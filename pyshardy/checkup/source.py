@@ -14,9 +14,9 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.imports import with_imported
+from pyshardy.source.meanings import assigned, name_of
 from pyshardy.source.places import SourcePlace, is_library
-from pyshardy.source.syntax import assigned, name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree, with_imported
 
 _JIT, _FILTER_JIT = "jit", "filter_jit"
 _DONATE = "donate"
@@ -231,11 +231,13 @@ def replaced_all(file: str, texts: Mapping[tuple[int, int, int], str]) -> str:
 
     Args:
         file: The file.
-        texts: The new texts by line, first column and the column after the last; columns count bytes.
+        texts: The new texts by line, first column and the column after the last; columns count bytes. Strings in them
+            get the quotes that the file has most.
     """
     before = read_lines(file)
-    after = [*before]
+    after, source = [*before], "".join(before)
+    is_double = source.count('"') > source.count("'")
     for (line, column, end), text in sorted(texts.items(), reverse=True):
-        whole = after[line - 1].encode()
-        after[line - 1] = (whole[:column] + text.encode() + whole[end:]).decode()
+        whole, new = after[line - 1].encode(), text.replace("'", '"') if is_double and '"' not in text else text
+        after[line - 1] = (whole[:column] + new.encode() + whole[end:]).decode()
     return file_diff(file, before, after)

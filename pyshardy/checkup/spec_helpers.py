@@ -11,7 +11,8 @@ from typing import NamedTuple
 from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
 from pyshardy.core.spec import format_spec
-from pyshardy.source.syntax import SPECS, assigned, helpers_of, name_of
+from pyshardy.source.constraining import SPECS, helpers_of
+from pyshardy.source.meanings import assigned, is_literal, literal, name_of
 
 _SHARDING = "NamedSharding"
 PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
@@ -133,8 +134,8 @@ def helpers_in(tree: ast.Module, known: Makers = frozenset()) -> SpecHelpers:
         rest = one.args.vararg.arg if one.args.vararg else ""
         handed = dict(_handed_to_flax(one))
         if rest and (rest in handed or _is_metadata(one, rest) or unpacks(one, rest, SPECS | makers.keys())):
-            makers[name] = len(_names_of(one)), handed.get(rest, "")
-        given = _names_of(one)
+            makers[name] = len(names_of(one)), handed.get(rest, "")
+        given = names_of(one)
         for axes in [axes for axes in handed if axes in given]:
             takers[name] = given.index(axes), handed[axes]
     templates: dict[str, Template] = {}
@@ -149,7 +150,7 @@ register_cache(helpers_in.cache_clear)
 
 def _template(function: ast.FunctionDef | ast.Lambda, known: Mapping[str, Template]) -> Template | None:
     """The longest spec that a function makes of its parameters, each at most once; None if it makes none."""
-    given = [*_names_of(function), *(one.arg for one in function.args.kwonlyargs)]
+    given = [*names_of(function), *(one.arg for one in function.args.kwonlyargs)]
     handed = {id(node.value): node.arg or "" for node in ast.walk(function) if isinstance(node, ast.keyword)}
     found: list[Template] = []
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
@@ -163,17 +164,17 @@ def _template(function: ast.FunctionDef | ast.Lambda, known: Mapping[str, Templa
         names = [one.id for one in entries or () if isinstance(one, ast.Name)]
         is_own = bool(names) and len(set(names)) == len(names) and all(one in given for one in names)
         if entries is not None and is_own and all(isinstance(one, ast.Name | ast.Constant) for one in entries):
-            found.append(Template(_names_of(function), _defaults(function), tuple(entries), handed.get(id(call), "")))
+            found.append(Template(names_of(function), _defaults(function), tuple(entries), handed.get(id(call), "")))
     return max(found, key=lambda one: len(one.entries), default=None)
 
 
 def _defaults(function: ast.FunctionDef | ast.Lambda) -> dict[str, ast.expr]:
-    names, args = _names_of(function), function.args
+    names, args = names_of(function), function.args
     found = dict(zip(names[len(names) - len(args.defaults) :], args.defaults))
     return found | {one.arg: value for one, value in zip(args.kwonlyargs, args.kw_defaults) if value is not None}
 
 
-def _names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
+def names_of(function: ast.FunctionDef | ast.Lambda) -> list[str]:
     """The parameters that a call may give by position; that of a method without `self`."""
     names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     return names[1:] if names[:1] == ["self"] else names
@@ -197,7 +198,7 @@ def constant_of(value: ast.expr) -> Constant | None:
     spec = value.args[1] if is_sharding else value
     if not isinstance(spec, ast.Call) or name_of(spec.func) not in SPECS:
         return None
-    axes, mesh = axes_of(spec.args), ast.unparse(value.args[0]) if is_sharding else ""
+    axes, mesh = axes_of_entries(spec.args), ast.unparse(value.args[0]) if is_sharding else ""
     return None if axes is None else Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, spec)
 
 
@@ -251,10 +252,16 @@ def _is_of_each(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def axes_of(entries: list[ast.expr]) -> Dims | None:
-    """The axes of a spec; None if they are not written out."""
-    try:
-        dims = [ast.literal_eval(one) for one in entries]
-        return tuple(() if dim is None else (dim,) if isinstance(dim, str) else tuple(dim) for dim in dims)
-    except (ValueError, TypeError):
+def axes_of_entries(entries: Sequence[ast.expr]) -> Dims | None:
+    """The axes of a spec, or the names of dimensions, by its entries; None if they are not written out."""
+    return axes_in(ast.Tuple([*entries], ast.Load()))
+
+
+def axes_in(spec: ast.expr) -> Dims | None:
+    """The same by an expression that is a tuple of them."""
+    value = literal(spec) if is_literal(spec) else None
+    if not isinstance(value, tuple):
         return None
+    given = [() if dim is None else dim if isinstance(dim, tuple) else (dim,) for dim in value]
+    names = [tuple(one for one in axes if isinstance(one, str)) for axes in given]
+    return tuple(names) if [*map(len, names)] == [*map(len, given)] else None

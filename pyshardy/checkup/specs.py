@@ -10,7 +10,6 @@ from pyshardy.checkup.source import replaced_all
 from pyshardy.checkup.spec_helpers import makers_in
 from pyshardy.checkup.written_specs import (
     Written,
-    arguments_of,
     entries_of,
     handed_to_helpers,
     written_on,
@@ -21,7 +20,8 @@ from pyshardy.core.axes import Dims
 from pyshardy.report.patch import file_diff
 from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.syntax import name_of, syntax_tree
+from pyshardy.source.meanings import name_of
+from pyshardy.source.syntax import syntax_tree
 
 _LAYOUT_MAP = "LayoutMap"
 _OUTPUT = "output"
@@ -150,12 +150,12 @@ def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> 
         if without_end(one.axes) == wanted
         for node, text in one.parts(new).items()
     ]
-    helped = handed_to_helpers(tree, line)
-    found += [(columns, arguments_of(new)) for columns, axes in helped if without_end(axes) == wanted]
+    helped = handed_to_helpers(file, line)
+    found += [(columns, code(new)) for columns, axes, code in helped if without_end(axes) == wanted]
     if len(found) != 1:
         return ""
     (first, last), text = found[0]
-    return replaced_all(file, {(line, first, last): text if last > first else f", {text}"})
+    return replaced_all(file, {(line, first, last): text})
 
 
 def _place_of(change: SpecChange, written: Sequence[_Place]) -> list[_Place]:

@@ -12,7 +12,9 @@ from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.patch import file_diff
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.syntax import SPECS, name_of, syntax_tree
+from pyshardy.source.constraining import SPECS
+from pyshardy.source.meanings import name_of
+from pyshardy.source.syntax import syntax_tree
 
 _WORD = re.compile(r"[\w*]+")
 _HOLDERS = frozenset(("value", "raw_value"))

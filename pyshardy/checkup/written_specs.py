@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from pyshardy.checkup.spec_helpers import (
@@ -13,16 +15,19 @@ from pyshardy.checkup.spec_helpers import (
     Makers,
     SpecHelpers,
     Template,
-    axes_of,
+    axes_in,
+    axes_of_entries,
     constant_of,
     constants_in,
     helpers_in,
+    names_of,
     unpacks,
 )
 from pyshardy.core.axes import Dims
-from pyshardy.core.spec import format_spec
 from pyshardy.report.rules import without_end
-from pyshardy.source.syntax import SPECS, helpers_of, name_of
+from pyshardy.source.constraining import SPECS, helpers_known_in
+from pyshardy.source.meanings import name_of
+from pyshardy.source.syntax import syntax_tree
 
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
 _HANDED = "with_partitioning"
@@ -86,12 +91,10 @@ class Written(NamedTuple):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             before = [ast.unparse(one) for one in node.args[: self.fixed]]
-            axes = arguments_of(new)
+            axes = _codes(node.args[self.fixed :], self.axes, without_end(new))
             after = [ast.unparse(one) for one in node.keywords]
-            return f"{name}({', '.join(filter(None, [*before, axes, *after]))})"
-        entries = entries_of(new)
-        length = max(len(node.elts), len(without_end(new)))
-        return repr(tuple([*entries, *[None] * length][:length]))
+            return f"{name}({', '.join([*before, *axes, *after])})"
+        return _as_tuple(node.elts, self.axes, new)
 
     def fits(self, name: str) -> int:
         """How many parts of an input's name it is written for; 0 if not for the last one."""
@@ -106,15 +109,6 @@ class Written(NamedTuple):
 def entries_of(axes: Dims) -> list[str | tuple[str, ...] | None]:
     """What a tuple of axes has for each dimension."""
     return [None if not one else one[0] if len(one) == 1 else one for one in axes]
-
-
-def arguments_of(axes: Dims) -> str:
-    """Axes as arguments, as of `P`.
-
-    >>> arguments_of((("data",), (), ("x", "y")))
-    "'data', None, ('x', 'y')"
-    """
-    return format_spec(axes)[len("P(") : -1]
 
 
 def written_specs(tree: ast.Module, axes: Collection[str] = (), makers: Makers = frozenset()) -> list[Written]:
@@ -153,23 +147,53 @@ def written_on(tree: ast.Module, line: int) -> list[Written]:
     return [one for one in _specs(tree, (), (), known) if (one.node.lineno, one.node.end_lineno) == (line, line)]
 
 
-def handed_to_helpers(tree: ast.Module, line: int) -> Iterator[tuple[tuple[int, int], Dims]]:
-    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`, with their columns.
+def handed_to_helpers(file: str, line: int) -> Iterator[tuple[tuple[int, int], Dims, Callable[[Dims], str]]]:
+    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`: columns, and other code.
 
     Args:
-        tree: The source.
+        file: The source.
         line: The line.
     """
-    helpers = {one.name: one.args for one in helpers_of(tree) if one.args.vararg and unpacks(one, one.args.vararg.arg)}
-    for node in ast.walk(tree):
+    tree, helpers = syntax_tree(file), helpers_known_in(file)
+    for node in ast.walk(tree) if tree is not None else ():
         if not isinstance(node, ast.Call) or (node.lineno, node.end_lineno) != (line, line):
             continue
         known = helpers.get(name_of(node.func))
-        count = 0 if known is None else len(known.posonlyargs) + len(known.args)
-        axes = axes_of(node.args[count:]) if known is not None and 0 < count <= len(node.args) else None
-        if axes is not None:
-            first = node.args[count].col_offset if axes else node.args[-1].end_col_offset or 0
-            yield (first, node.args[-1].end_col_offset or 0), axes
+        count = 0 if known is None else len(names_of(known))
+        if known is None or not 0 < count <= len(node.args) or any(isinstance(one, ast.Starred) for one in node.args):
+            continue
+        rest = node.args[count:]
+        axes = axes_of_entries(rest)
+        if axes is not None and known.args.vararg and unpacks(known, known.args.vararg.arg):
+            first = rest[0].col_offset if rest else node.args[-1].end_col_offset or 0
+            mark = "" if rest else ", "
+            yield (first, node.args[-1].end_col_offset or 0), axes, partial(_arguments, rest, axes, mark)
+        for one in node.args[1:] if not rest else ():
+            axes = axes_in(one)
+            if axes is not None and any(axes):
+                given = list(one.elts) if isinstance(one, ast.Tuple | ast.List) else []
+                yield (one.col_offset, one.end_col_offset or 0), axes, partial(_as_tuple, given, axes)
+
+
+def _codes(given: Sequence[ast.expr], old: Dims, new: Dims) -> list[str]:
+    """The entries of a spec as code, those that stay as they were written."""
+    if any(isinstance(one, ast.Starred) for one in given):
+        given = ()
+    kept = [ast.unparse(one) if was == now else "" for one, was, now in zip(given, old, new)]
+    texts = [repr(one) for one in entries_of(new)]
+    return [own or text for own, text in zip_longest(kept, texts, fillvalue="")]
+
+
+def _arguments(given: Sequence[ast.expr], old: Dims, mark: str, new: Dims) -> str:
+    """Axes as the last arguments of a call, behind a mark."""
+    return mark + ", ".join(_codes(given, old, without_end(new)))
+
+
+def _as_tuple(given: Sequence[ast.expr], old: Dims, new: Dims) -> str:
+    """Axes as a tuple, at least as long as it was."""
+    length = max(len(old), len(without_end(new)))
+    codes = _codes(given, old, (*new, *[()] * length)[:length])
+    return f"({', '.join(codes)}{',' if len(codes) == 1 else ''})"
 
 
 def _found(pattern: str, name: str) -> bool:
@@ -183,7 +207,7 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
     """The specs under a part of a source, each with what it is for."""
     fixed, of = helpers.makers.get(name_of(node.func), (-1, "")) if isinstance(node, ast.Call) else (-1, "")
     if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
-        axes = axes_of(node.args[fixed:])
+        axes = axes_of_entries(node.args[fixed:])
         if axes is not None:
             texts = [
                 one.value for one in node.args[:fixed] if isinstance(one, ast.Constant) and isinstance(one.value, str)
@@ -194,7 +218,7 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
     template = helpers.templates.get(name_of(node.func)) if isinstance(node, ast.Call) else None
     if template is not None and isinstance(node, ast.Call):
         entries = template.entries_of(node)
-        axes = None if entries is None else axes_of(entries)
+        axes = None if entries is None else axes_of_entries(entries)
         if entries is not None and axes is not None:
             others = [one for one in (*node.args, *(word.value for word in node.keywords)) if one not in entries]
             texts = [one.value for one in others if isinstance(one, ast.Constant) and isinstance(one.value, str)]
@@ -209,7 +233,7 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
         patterns or (names and names[-1] in PARTITIONING | _KEYWORDS) or _is_of(node, helpers.axes)
     )
     if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
-        axes = axes_of(node.args if isinstance(node, ast.Call) else node.elts)
+        axes = axes_of_entries(node.args if isinstance(node, ast.Call) else node.elts)
         if axes is not None:
             yield Written(node, axes, names, patterns)
         return
@@ -219,7 +243,7 @@ def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], hel
 
 def _is_of(node: ast.Tuple, axes: frozenset[str]) -> bool:
     """Whether a tuple has axes of the mesh alone, and nothing for other dimensions."""
-    found = axes_of(node.elts)
+    found = axes_of_entries(node.elts)
     return found is not None and any(found) and all(axis in axes for names in found for axis in names)
 
 

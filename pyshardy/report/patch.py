@@ -11,9 +11,11 @@ from typing import NamedTuple
 from pyshardy.core.spec import format_spec
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.source.assignments import SourceAssignment, assignments, read_lines
+from pyshardy.source.constraining import CONSTRAIN, SPECS
 from pyshardy.source.imports import imports_of
+from pyshardy.source.meanings import name_of
 from pyshardy.source.places import short_path
-from pyshardy.source.syntax import CONSTRAIN, SPECS, name_of, syntax_tree
+from pyshardy.source.syntax import syntax_tree
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 _MESHES = frozenset(("make_mesh", "Mesh", "AbstractMesh"))
@@ -97,7 +99,7 @@ def patched(
         else:
             _put(found, one.end_line, one.end_column, f", {spec})")
             _put(found, one.line, one.column, "jax.lax.with_sharding_constraint(")
-    imports = [*([] if _has_jax(tree) else ["import jax\n"]), *([needed] if needed else [])]
+    imports = [*([] if imports_jax(tree) else ["import jax\n"]), *([needed] if needed else [])]
     found[_first_import(tree) : _first_import(tree)] = imports
     return found
 
@@ -171,7 +173,8 @@ def mesh_variable(tree: ast.Module) -> str:
     return made[0] if len(made) == 1 else ""
 
 
-def _has_jax(tree: ast.Module) -> bool:
+def imports_jax(tree: ast.Module) -> bool:
+    """Whether a file imports `jax` under its own name."""
     names = [alias for node in tree.body if isinstance(node, ast.Import) for alias in node.names]
     return any(alias.asname == "jax" or (alias.asname is None and alias.name.split(".")[0] == "jax") for alias in names)
 

@@ -45,8 +45,8 @@ from pyshardy.report.summary import TensorRow
 from pyshardy.results.explained import label_of
 from pyshardy.results.partition import Partition
 from pyshardy.source.cells import file_name
+from pyshardy.source.constraining import is_in_helper
 from pyshardy.source.places import format_place, is_library
-from pyshardy.source.syntax import is_in_helper
 
 _PLAIN = re.compile(r"u?i(?:1|32|64)|index|!.*")
 """The element types that every program computes: booleans and plain integers."""

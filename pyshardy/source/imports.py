@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pyshardy.source.places import is_library
-from pyshardy.source.syntax import syntax_tree
 
 _MOST_UP = 4
 """The folders above a file in which its imports may begin: those of the packages that it is in."""
-_MOST_FILES = 40
 
 
 def imports_of(file: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -33,21 +31,6 @@ def imports_of(file: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
             found = _file_of(file, level, name) if name else None
             if found is not None:
                 yield found, "." * level + name
-
-
-def with_imported(files: Iterable[str]) -> list[str]:
-    """Files, and then the user's files that these import, and those that these import.
-
-    Args:
-        files: The files.
-    """
-    found = list(files)
-    for file in found:  # it grows
-        tree = syntax_tree(file)
-        for other, _ in imports_of(file, tree) if tree is not None else ():
-            if other not in found and len(found) < _MOST_FILES:
-                found.append(other)
-    return found
 
 
 def _file_of(file: str, level: int, name: str) -> str | None:

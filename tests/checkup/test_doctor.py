@@ -225,14 +225,25 @@ arguments = array((16, 1024, 2048), P("data")), array((2048, 16, 128), P(None, "
 """
 
 
-def test_a_shard_map_that_leaves_an_axis_out_is_a_finding(folder: Path) -> None:
-    first, *_ = pyshardy.doctor(
-        load(SHARDED.replace("SPEC", 'P("data")'), folder / "mapped.py"), hardware="h100"
-    ).findings
+def test_a_shard_map_that_leaves_an_axis_out_is_mended_by_its_names(folder: Path) -> None:
+    source, path = SHARDED.replace("SPEC", 'P("data")'), folder / "mapped.py"
+    first, *_ = diagnosis(source, path).findings
     assert first.kind is FindingKind.KERNEL and 'leave out "model"' in first.what and "mapped.py:15" in first.what
-    assert first.after is None and "on a dimension whose parts are computed alone" in first.cure
-    sound = pyshardy.doctor(load(SHARDED.replace("SPEC", 'P("data", "model")'), folder / "fine.py"), hardware="h100")
-    assert all(one.kind is not FindingKind.KERNEL for one in sound.findings)
+    assert first.cure.startswith("jax.shard_map(..., axis_names={'data'}) at mapped.py:15")
+    mended = "".join(apply_patch(source.splitlines(keepends=True), first.patch))
+    assert 'out_specs=P("data"), axis_names={"data"})' in mended
+    sound = SHARDED.replace("SPEC", 'P("data", "model")')
+    assert step_seconds(load(mended, folder / "names.py")) <= 1.01 * step_seconds(load(sound, folder / "right.py"))
+    assert all(one.kind is not FindingKind.KERNEL for one in diagnosis(sound, folder / "fine.py").findings)
+
+
+def test_a_function_that_asks_for_its_device_is_not_run_otherwise(folder: Path) -> None:
+    """Its axis may be the one that the specs leave out, so that is a sign, and nothing is tried."""
+    scaled = 'return jnp.einsum("bhqk,bhkd->bhqd", weights, v) * (1 + jax.lax.axis_index("data").astype(v.dtype))'
+    source = SHARDED.replace("SPEC", 'P("data")').replace('return jnp.einsum("bhqk,bhkd->bhqd", weights, v)', scaled)
+    first, *_ = diagnosis(source, folder / "numbered.py").findings
+    assert 'leave out "model"' in first.what and "on dimensions whose parts are computed alone" in first.cure
+    assert first.after is None and not first.patch
 
 
 EXPERTS = """\

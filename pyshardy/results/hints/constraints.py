@@ -9,6 +9,7 @@ from itertools import combinations
 from math import prod
 
 from pyshardy.core.axes import AxisRef
+from pyshardy.core.mesh import Mesh
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import DimSharding, TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of
@@ -25,8 +26,8 @@ from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.results.hints.code import Code, CodeEdit, divides
 from pyshardy.results.propagation import Propagation
+from pyshardy.source.constraining import constrains_alike, is_in_helper
 from pyshardy.source.places import SourcePlace, format_place, is_library
-from pyshardy.source.syntax import is_in_helper, writes_a_constraint
 
 
 def left_out_constraints(module: Module) -> Iterator[CodeEdit]:
@@ -53,7 +54,7 @@ def wider_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
     for codes, place, op in _constraints(module):
         sharding: TensorSharding = op.attrs["sharding"]
         wider = _wider(propagated, op, module.name)
-        if wider is not None and len({code.shapes for code in codes}) == 1:
+        if wider is not None and _takes(codes, wider, mesh_of(sharding, propagated.meshes)):
             what = f"the constraint {_spec(sharding)} {_at(place, op, module.name)}"
             text = f"constrain to {_spec(wider)} {_at(place, op, module.name)}"
             yield CodeEdit(what, text, place, codes, partial(_constrain_to, wider)), sharding, wider
@@ -68,16 +69,27 @@ def other_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
     Yields:
         The edit, the sharding of the constraint, and the other one; those of the largest values first.
     """
-    found = [one for one in _constraints(propagated.before) if len({code.shapes for code in one[0]}) == 1]
-    for codes, place, op in sorted(found, key=lambda one: -prod(one[2].operands[0].type.shape or ())):
+    for codes, place, op in sorted(
+        _constraints(propagated.before), key=lambda one: -prod(one[2].operands[0].type.shape or ())
+    ):
         sharding: TensorSharding = op.attrs["sharding"]
-        shape, mesh = op.operands[0].type.shape or (), mesh_of(sharding, propagated.meshes)
+        mesh = mesh_of(sharding, propagated.meshes)
         for dims in _exchanged(sharding.dims):
             other = TensorSharding(sharding.mesh, dims)
-            if all(divides(dim.axes, size, mesh) for dim, size in zip(dims, shape)):
+            if _takes(codes, other, mesh):
                 what = f"the constraint {_spec(sharding)} {_at(place, op, propagated.before.name)}"
                 text = f"constrain to {_spec(other)} {_at(place, op, propagated.before.name)}"
                 yield CodeEdit(what, text, place, codes, partial(_constrain_to, other)), sharding, other
+
+
+def _takes(codes: Sequence[Code], sharding: TensorSharding, mesh: Mesh) -> bool:
+    """Whether all values that a line constrains can have a sharding."""
+    shapes = [code.shapes[0] for code in codes]
+    return all(
+        shape is not None and len(shape) == sharding.rank
+        and all(divides(dim.axes, size, mesh) for dim, size in zip(sharding.dims, shape))
+        for shape in shapes
+    )  # fmt: skip
 
 
 def _exchanged(dims: Sequence[DimSharding]) -> Iterator[list[DimSharding]]:
@@ -130,7 +142,7 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     A function of the user may constrain its argument. Such a constraint is named by the call, if no other constraint
     comes from that call. One that only repeats the annotation of an input is none of the user's: flax adds these.
     A line may constrain several values, as in a loop: these are one, unless they are of layers with other names. So are
-    those of a line that writes their spec out, whatever calls it.
+    those of a line that constrains to the same spec whatever calls it.
     """
     repeating = {Code.of(op, module.name) for op in _of_inputs(module)}
     found: dict[Code, Op] = {}
@@ -148,7 +160,7 @@ def _constraints(module: Module) -> Iterator[tuple[tuple[Code, ...], SourcePlace
     written: dict[SourcePlace, list[Code]] = {}
     for code in [code for code in found if code.path and code in whole]:
         place = next((place for place in code.path if not is_in_helper(place)), code.path[-1])
-        if writes_a_constraint(place):
+        if constrains_alike(place):
             written.setdefault((*place[:2], 0), []).append(code)
         else:
             lines.setdefault((code.path, frozenset(scopes[code])), []).append(code)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pyshardy.source.imports import imports_of, with_imported
+from pyshardy.source.imports import imports_of
+from pyshardy.source.syntax import with_imported
 
 
 @pytest.fixture
