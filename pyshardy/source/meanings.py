@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Literal = str | int | float | bool | None | tuple["Literal", ...]
 """A value that a source writes out."""
@@ -85,13 +85,29 @@ def mark(tree: ast.Module, imported: Mapping[str, Mapping[str, Literal]]) -> ast
 
 
 def literals_in(tree: ast.Module) -> dict[str, Literal]:
-    """The variables at the top of a file that are written out.
+    """The variables at the top of a file that are written out, and the fields of its classes, as ".axis".
 
     Args:
         tree: Its syntax, marked.
     """
-    values = ((name, _value_of(value)) for name, value in _assigned(_own(tree)))
-    return {name: value[1] for name, value in values if value is not None and value[0] == _LITERAL}
+    own = _own(tree)
+    return {name: value[1] for name, value in [*_known(own), *_fields(own)] if value[0] == _LITERAL}
+
+
+def _known(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, _Meaning]]:
+    """The variables that are assigned once and stand for something."""
+    for name, value in _assigned(nodes):
+        if (meaning := _value_of(value)) is not None:
+            yield name, meaning
+
+
+def _fields(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, _Meaning]]:
+    """The fields of classes with a default that is written out, such as the axes in a configuration.
+
+    A default may be overridden where the class is called; whoever reads it has to compare it with what the program has.
+    """
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    return ((f".{name}", meaning) for one in classes for name, meaning in _known(_own(one)))
 
 
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -105,6 +121,7 @@ def _mark(scope: _Scope, known: Mapping[str, _Meaning], imported: Mapping[str, M
     bound = _bound(own)
     here = {name: one for name, one in known.items() if name not in bound}
     here |= {name: one for name, one in _imports(own, imported) if bound[name] == 1}
+    here |= _unambiguous([*_fields(own), *_imported_fields(imported)]) if isinstance(scope, ast.Module) else {}
     for name, value in _assigned(own):
         for node in ast.walk(value):  # what a variable is made of comes before it
             _mark_node(node, here, imported)
@@ -117,14 +134,28 @@ def _mark(scope: _Scope, known: Mapping[str, _Meaning], imported: Mapping[str, M
             _mark_node(node, here, imported)
 
 
+def _imported_fields(imported: Mapping[str, Mapping[str, Literal]]) -> Iterator[tuple[str, _Meaning]]:
+    for values in imported.values():
+        yield from ((name, (_LITERAL, value)) for name, value in values.items() if name.startswith("."))
+
+
+def _unambiguous(pairs: Iterable[tuple[str, _Meaning]]) -> dict[str, _Meaning]:
+    """What names stand for that have one meaning."""
+    found: dict[str, set[_Meaning]] = {}
+    for name, meaning in pairs:
+        found.setdefault(name, set()).add(meaning)
+    return {name: meaning for name, (meaning, *others) in found.items() if not others}
+
+
 def _mark_node(node: ast.AST, here: Mapping[str, _Meaning], imported: Mapping[str, Mapping[str, Literal]]) -> None:
     match node:
         case ast.Name(id=name, ctx=ast.Load()) if name in here:
             vars(node).update([here[name]])
-        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in here:
-            kind, module = here[name]
-            if kind == _MODULE and attr in (values := imported.get(str(module), {})):
-                vars(node)[_LITERAL] = values[attr]
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in here and here[name][0] == _MODULE:
+            values = imported.get(str(here[name][1]), {})
+            vars(node).update([(_LITERAL, values[attr])] if attr in values else [])
+        case ast.Attribute(attr=attr, ctx=ast.Load()) if f".{attr}" in here:
+            vars(node).update([here[f".{attr}"]])
 
 
 def _value_of(node: ast.expr) -> _Meaning | None:

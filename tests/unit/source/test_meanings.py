@@ -32,6 +32,12 @@ def value_of(code: str, name: str = "found") -> object:
         ("BATCH = 'a'\ndef f():\n    global BATCH\n    BATCH = 'b'\n    found = BATCH", "unknown"),
         ("class A:\n    axes = 'a'\n    def f(self):\n        found = axes", "unknown"),
         ("def f():\n    axes = 'a'\ndef g():\n    found = axes", "unknown"),
+        (
+            "class Config:\n    batch: tuple = ('a', 'b')\ndef f(self, cfg):\n    found = cfg.batch, self.cfg.batch",
+            (("a", "b"),) * 2,
+        ),
+        ("class A:\n    axis = 'a'\nclass B:\n    axis = 'b'\nfound = A().axis", "unknown"),
+        ("class Config:\n    batch: tuple\nfound = cfg.batch", "unknown"),
         ("found = call('a')", "unknown"),
         ("found = 'a' + 'b'", "unknown"),
     ],
@@ -42,9 +48,11 @@ def test_a_variable_that_is_assigned_once_is_its_value(code: str, value: object)
 
 def test_variables_of_files_that_are_imported(tmp_path: Path) -> None:
     """By their names, under other names, and as attributes of the module; a change of that file counts at once."""
-    (tmp_path / "axes.py").write_text("BATCH = ('data', 'fsdp')\nMODEL = 'tensor'\n")
+    (tmp_path / "axes.py").write_text("BATCH = ('data', 'fsdp')\nMODEL = 'tensor'\nclass C:\n    experts: str = 'ep'\n")
     file = tmp_path / "model.py"
-    file.write_text("import axes as a\nfrom axes import BATCH as B, MODEL\nfound = (B, MODEL, a.MODEL, a.OTHER)\n")
+    file.write_text(
+        "import axes as a\nfrom axes import BATCH as B, MODEL\nfound = (B, MODEL, a.MODEL, cfg.experts, a.OTHER)\n"
+    )
 
     def entries() -> list[object]:
         tree = syntax_tree(str(file))
@@ -53,9 +61,9 @@ def test_variables_of_files_that_are_imported(tmp_path: Path) -> None:
         assert isinstance(assign.value, ast.Tuple)
         return [literal(one) if is_literal(one) else "unknown" for one in assign.value.elts]
 
-    assert entries() == [("data", "fsdp"), "tensor", "tensor", "unknown"]
+    assert entries() == [("data", "fsdp"), "tensor", "tensor", "ep", "unknown"]
     (tmp_path / "axes.py").write_text("BATCH = ('data',)\nMODEL = 'model'\n")
-    assert entries() == [("data",), "model", "model", "unknown"]
+    assert entries() == [("data",), "model", "model", "unknown", "unknown"]
 
 
 @pytest.mark.parametrize(
