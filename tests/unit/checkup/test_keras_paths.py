@@ -43,7 +43,7 @@ def test_optimizer_state_is_no_variable_of_a_layer() -> None:
     ("path", "old", "new", "text"),
     [
         ("items/embeddings", (), (("model",),), LAYOUT.replace("x[", "layout['items/embeddings'] = ('model',)\nx[")),
-        ("top/kernel", ((), ("model",)), (("model",), ()), LAYOUT.replace('(None, "model")', "('model', None)")),
+        ("top/kernel", ((), ("model",)), (("model",), ()), LAYOUT.replace('(None, "model")', '("model", None)')),
     ],
 )
 def test_an_entry_of_a_layout(

@@ -55,7 +55,7 @@ def test_other_axes_for_an_entry_of_a_dictionary() -> None:
     (rules,) = rule_tables(ast.parse(table), SIZES)
     change = RuleChange("rules.py", rules[0], ("data", "model"))
     assert change.text == "'batch': ('data', 'model') instead of 'batch': 'data' at rules.py:1"
-    assert "".join(apply_patch([table], change.patch())) == table.replace('"data",', "('data', 'model'),", 1)
+    assert "".join(apply_patch([table], change.patch())) == table.replace('"data",', '("data", "model"),', 1)
 
 
 def test_names_that_functions_of_other_files_make_a_spec_of() -> None:

@@ -44,9 +44,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("weight", "old", "new", "right"),
     [
-        ("q_proj", (("fsdp",), ("model",)), (("model",), ("fsdp",)), "dense(64, \"q_proj\", 'model', 'fsdp')(x)"),
+        ("q_proj", (("fsdp",), ("model",)), (("model",), ("fsdp",)), 'dense(64, "q_proj", "model", "fsdp")(x)'),
         ("down", (("model",), ("fsdp",)), (("model",), ()), 'dense(64, "down", "model", None)(o)'),
-        ("o_proj", (("fsdp",), ()), (("model", "fsdp"), ()), "dense(64, \"o_proj\", rows=('model', 'fsdp'))(q)"),
+        ("o_proj", (("fsdp",), ()), (("model", "fsdp"), ()), 'dense(64, "o_proj", rows=("model", "fsdp"))(q)'),
     ],
 )
 def test_arguments_that_two_functions_hand_on(
@@ -77,7 +77,7 @@ class MoE(nnx.Module):
         self.w_up = weight(rngs, (c.experts, c.dim, c.ffn), "expert", "model", None)
 """
     change = SpecChange("state[0]['moe']['w_up'].value", (("expert",), ("model",)), (("expert",), (), ("model",)))
-    assert patched(source, change) == source.replace('"expert", "model", None', "'expert', None, 'model'")
+    assert patched(source, change) == source.replace('"expert", "model", None', '"expert", None, "model"')
 
 
 def test_a_method_that_is_given_axes() -> None:
@@ -91,4 +91,4 @@ class Net:
         return array(shape, P(rows, columns))
 """
     text = patched(source, SpecChange("net.down", (("model",),), ((), ("model",))))
-    assert text == source.replace('(16, 8), "model", None', "(16, 8), None, 'model'")
+    assert text == source.replace('(16, 8), "model", None', '(16, 8), None, "model"')
