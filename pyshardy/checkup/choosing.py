@@ -19,8 +19,8 @@ The cause of a loss saves as much as a cure further on, as far as estimates can 
 _ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
 """What leaves all annotations that the user wrote."""
 _ORDER = (
-    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.LOST_AXIS, FindingKind.KERNEL,
-    FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
+    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.UNEVEN, FindingKind.LOST_AXIS,
+    FindingKind.KERNEL, FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from pyshardy.checkup.ignored import ignored_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.manual_axes import manual_cures
 from pyshardy.checkup.odd_ones import odd_cures
+from pyshardy.checkup.padding import padding_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.pricing import Pricer
 from pyshardy.checkup.rules import rule_cures
@@ -274,6 +275,7 @@ class _Checkup:
             manual_cures(own.before, self.mesh),
             iter(wider),
             odd_cures(own.before, self.mesh),
+            padding_cures(own.before, self.mesh_name, self.mesh),
             value_cures(own.propagated, self.mesh),
             constraint_cures(own.before),
             other_cures(own.propagated),

@@ -7,15 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import inf, prod
 
+from pyshardy.checkup import padding
 from pyshardy.checkup.cures import LEAST_GAIN
-from pyshardy.checkup.families import Family, axes_of, families, frozen
 from pyshardy.checkup.manual_axes import WHY, idle_axes
+from pyshardy.checkup.padding import UnevenWeight
 from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.text import format_bytes
 from pyshardy.ir.locations import source_frames
-from pyshardy.ir.module import Module
 from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.report.summary import TensorRow
@@ -24,8 +24,6 @@ from pyshardy.source.places import format_place
 from pyshardy.source.values import value_text
 
 _CALLS = ("stablehlo.custom_call",)
-_LARGE = 16
-"""A dimension is worth splitting if a device gets so many of its elements."""
 _NAMED = 3
 """The number of categories of memory in a sentence."""
 
@@ -43,10 +41,10 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
     for one in uneven_values(found.partition.propagated, mesh):
         if one.bytes >= LEAST_GAIN * now.bytes:
             yield one.bytes / now.bytes, _uneven(one, now)
-    for family, dim, axis, size in _uneven_weights(found.partition.before, mesh):
-        saved = round(family.bytes * (1 - 1 / dict(mesh.axes)[axis]))
+    for weight in padding.uneven_weights(found.partition.before, mesh):
+        saved = round(weight.family.bytes * (1 - 1 / dict(mesh.axes)[weight.axis]))
         if saved >= LEAST_GAIN * now.bytes:
-            yield saved / now.bytes, _uneven_weight(family, dim, axis, size, dict(mesh.axes)[axis], saved, now)
+            yield saved / now.bytes, _uneven_weight(weight, saved, now)
     rows = too_exact(found.partition.propagated)
     saved = sum(row.bytes_per_device for row in rows) // 2
     if saved and saved >= LEAST_GAIN * now.bytes:
@@ -137,29 +135,13 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
     return Finding(FindingKind.UNEVEN, what, one.why, place, _padding(size, one.shards, one.axis), now, None)
 
 
-def _uneven_weights(module: Module, mesh: Mesh) -> Iterator[tuple[Family, int, str, int]]:
-    """The weights that are whole along an axis which splits others and does not divide their largest dimension.
-
-    Each comes with the dimension, the axis and the size.
-    """
-    sizes = {axis: size for axis, size in mesh.axes if size > 1}
-    known = [*families(module, sizes), *frozen(module, sizes)]
-    used = {axis for family in known for axis in axes_of(family.members[0])}
-    for family in known:
-        shape = family.members[0].shape
-        dim = max(range(len(shape)), key=lambda dim: shape[dim])
-        for axis in [axis for axis in sizes if axis in used and axis not in axes_of(family.members[0])]:
-            if shape[dim] % sizes[axis] and shape[dim] >= _LARGE * sizes[axis]:
-                yield family, dim, axis, shape[dim]
-
-
-def _uneven_weight(family: Family, dim: int, axis: str, size: int, shards: int, saved: int, now: Figures) -> Finding:
+def _uneven_weight(one: UnevenWeight, saved: int, now: Figures) -> Finding:
     what = (
-        f"`{family.name}` is whole along {axis!r}, which splits other weights: its {shards} devices do not divide "
-        f"dimension {dim} of {size}, which costs {format_bytes(saved)} per device"
+        f"`{one.family.name}` is whole along {one.axis!r}, which splits other weights: its devices do not divide "
+        f"dimension {one.dim} of {one.size}, which costs {format_bytes(saved)} per device"
     )
-    why = "a spec with an axis that does not divide a dimension is refused, or left out by a helper that looks for that"
-    return Finding(FindingKind.UNEVEN, what, why, None, _padding(size, shards, axis), now, None)
+    cure = _padding(one.size, one.shards, one.axis)
+    return Finding(FindingKind.UNEVEN, what, padding.WHY, None, cure, now, None)
 
 
 def _padding(size: int, shards: int, axis: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Literal = str | int | float | bool | None | tuple["Literal", ...]
 """A value that a source writes out."""
@@ -14,6 +15,9 @@ _FUNCTIONS = frozenset((
     "with_logical_partitioning", "PartitionSpec", "NamedSharding", "shard_map", "jit",
 ))  # fmt: skip
 """Functions that a variable may stand for, as `wsc = jax.lax.with_sharding_constraint`."""
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul
+}  # fmt: skip
 _STANDS_FOR, _LITERAL, _MODULE = "stands_for", "literal", "module"
 """The marks of nodes: the function or the value that a name stands for, or the module that it is."""
 
@@ -46,10 +50,12 @@ def literal(node: ast.expr) -> Literal:
             return known
         case ast.Tuple() | ast.List():
             return tuple(value for one in node.elts for value in _unpacked(one))
-        case ast.BinOp(op=ast.Add()):
+        case ast.BinOp():
             left, right = literal(node.left), literal(node.right)
-            if isinstance(left, tuple) and isinstance(right, tuple):
+            if isinstance(left, tuple) and isinstance(right, tuple) and isinstance(node.op, ast.Add):
                 return left + right
+            if isinstance(left, int) and isinstance(right, int) and type(node.op) in _ARITHMETIC:
+                return _ARITHMETIC[type(node.op)](left, right)
     raise ValueError(f"not written out: {ast.unparse(node)}")
 
 

@@ -362,7 +362,44 @@ arguments = [make(), make()], pools, *tokens
 """
 )
 
+_VOCABULARY = (
+    HEAD
+    + """\
+VOCABULARY = 50304
+sizes = {"data": 2, "model": 4}
+
+
+def fitting(shape, *axes):
+    return array(shape, P(*(axis if axis and size % sizes[axis] == 0 else None for axis, size in zip(axes, shape))), jnp.bfloat16)
+
+
+def layer(p, x):
+    return constrain(x + jax.nn.gelu(x @ p["up"]) @ p["down"], P("data"))
+
+
+def loss(params, tokens):
+    x = constrain(params["table"][tokens], P("data"))
+    for p in params["layers"]:
+        x = layer(p, x)
+    z = (x @ params["table"].T).astype(jnp.float32)
+    own = jnp.take_along_axis(z, tokens[..., None], -1)[..., 0]
+    return (jax.nn.logsumexp(z, -1) - own).mean()
+
+
+def update(params, tokens):
+    return jax.tree.map(lambda p, g: p - g, params, jax.grad(loss)(params, tokens))
+
+
+layers = [{"up": fitting((1024, 4096), None, "model"), "down": fitting((4096, 1024), "model", None)} for _ in range(2)]
+step = jax.jit(update, donate_argnames=("params",))
+arguments = {"table": fitting((VOCABULARY, 1024), "model", None), "layers": layers}, array((16, 512), P("data"), jnp.int32)
+"""
+)
+
 MORE_CASES = {
+    "a vocabulary that an axis does not divide": Case(
+        _VOCABULARY, (("VOCABULARY = 50304", "VOCABULARY = 50257"),), ("uneven",), "dimension 0 of 50257",
+    ),
     "three weights with one mistake": Case(
         _ATTENTION, tuple((f'"{name}": array(square, COLUMNS', f'"{name}": array(square, ROWS') for name in "qkv"),
         ("conflict",), "layers[*]['k']`, `layers[*]['q']` and `layers[*]['v']",
