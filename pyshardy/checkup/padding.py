@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from math import prod
+from math import lcm, prod
 from typing import NamedTuple
 
 from pyshardy.checkup.annotating import annotated
@@ -28,6 +28,10 @@ from pyshardy.source.syntax import syntax_tree
 
 LARGE = 16
 """A dimension is worth splitting if a device gets so many of its elements."""
+_TILE = 128
+"""The elements that a chip computes at once in a dimension: tiles of TPUs, and blocks of products on GPUs."""
+_LITTLE = 0.01
+"""The share of a dimension that is little."""
 WHY = "a spec with an axis that does not divide a dimension is refused, or left out by a helper that looks for that"
 
 
@@ -52,9 +56,15 @@ class UnevenWeight(NamedTuple):
         return self.family.members[0].shape[self.dim]
 
     @property
+    def multiple(self) -> int:
+        """What the new size is a multiple of: the parts, and the tile of a chip if that adds little."""
+        both = lcm(self.shards, _TILE)
+        return both if self.size >= both / _LITTLE else self.shards
+
+    @property
     def padded(self) -> int:
         """The next size that the axis divides."""
-        return -(-self.size // self.shards) * self.shards
+        return -(-self.size // self.multiple) * self.multiple
 
 
 def uneven_weights(module: Module, mesh: Mesh) -> Iterator[UnevenWeight]:
@@ -154,7 +164,7 @@ def _patch(
     first = group[0]
     text = str(first.padded)
     if not isinstance(node, ast.Constant):
-        text = f"-(-({ast.unparse(node)}) // {first.shards}) * {first.shards}"
+        text = f"-(-({ast.unparse(node)}) // {first.multiple}) * {first.multiple}"
     size = replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, text)
     trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
     written = [spec for tree in trees for spec in written_specs(tree)]

@@ -140,7 +140,7 @@ def _uneven_weight(one: UnevenWeight, saved: int, now: Figures) -> Finding:
         f"`{one.family.name}` is whole along {one.axis!r}, which splits other weights: its devices do not divide "
         f"dimension {one.dim} of {one.size}, which costs {format_bytes(saved)} per device"
     )
-    cure = _padding(one.size, one.shards, one.axis)
+    cure = _padding(one.size, one.multiple, one.axis)
     return Finding(FindingKind.UNEVEN, what, padding.WHY, None, cure, now, None)
 
 

@@ -366,7 +366,7 @@ _VOCABULARY = (
     HEAD
     + """\
 VOCABULARY = 50304
-sizes = {"data": 2, "model": 4}
+sizes = {"data": 4, "model": 2}
 
 
 def fitting(shape, *axes):

@@ -9,10 +9,11 @@ import pytest
 
 import pyshardy
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.padding import _sites, padding_cures
+from pyshardy.checkup.families import Family
+from pyshardy.checkup.padding import UnevenWeight, _sites, padding_cures
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError
-from pyshardy.frontend.interface import input_tensors
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.source.meanings import mark
 
@@ -62,6 +63,12 @@ def test_a_size_that_is_part_of_another_is_not_padded() -> None:
     (cure,) = cures(module)
     with pytest.raises(InvalidModuleError):
         cure.apply(module)
+
+
+@pytest.mark.parametrize(("size", "shards", "padded"), [(50257, 8, 50304), (1001, 8, 1008), (151_669, 48, 152_064)])
+def test_a_large_dimension_fits_the_tiles_of_a_chip_too(size: int, shards: int, padded: int) -> None:
+    table = InterfaceTensor("table", 0, (size, 64), "f32", None)
+    assert UnevenWeight(Family("table", (table,), (), 0.0), 0, "model", shards).padded == padded
 
 
 @pytest.mark.parametrize(
