@@ -27,7 +27,7 @@ from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.rules import without_end
 from pyshardy.results.hints.code import Code
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.source.constraining import CONSTRAIN, CONSTRAIN_BY_NAMES
+from pyshardy.source.constraining import CONSTRAIN, CONSTRAIN_BY_NAMES, constraining_calls
 from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import syntax_tree
@@ -68,11 +68,10 @@ def names_patch(module: Module, place: SourcePlace, old: Dims, new: Dims) -> str
         new: The axes to write.
     """
     file, line, _ = place
-    tree = syntax_tree(file)
     calls = [
-        node for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.Call) and name_of(node.func) in CONSTRAIN_BY_NAMES and len(node.args) == 2
-        and node.args[1].lineno == node.args[1].end_lineno == line
+        call for call in constraining_calls(file, line)
+        if name_of(call.func) in CONSTRAIN_BY_NAMES and len(call.args) == 2
+        and call.args[1].lineno == call.args[1].end_lineno
     ]  # fmt: skip
     sizes = {axis: size for mesh in module_meshes(module.root).values() for axis, size in mesh.axes}
     names = axes_in(calls[0].args[1]) if len(calls) == 1 else None
@@ -88,7 +87,8 @@ def names_patch(module: Module, place: SourcePlace, old: Dims, new: Dims) -> str
         )
         if mapped(others, rules) == new:
             node = calls[0].args[1]
-            return replaced(file, line, node.col_offset, node.end_col_offset or 0, repr(tuple(entries_of(others))))
+            text = repr(tuple(entries_of(others)))
+            return replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, text)
     return ""
 
 

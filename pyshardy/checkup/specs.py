@@ -141,21 +141,19 @@ def output_layout_patch(files: Iterable[str], old: Dims, new: Dims) -> str:
     return replaced_all(file, {(node.lineno, node.col_offset, node.end_col_offset or 0): text})
 
 
-def line_patch(file: str, tree: ast.Module, line: int, old: Dims, new: Dims) -> str:
+def line_patch(file: str, line: int, old: Dims, new: Dims) -> str:
     """A diff that changes the spec that a line writes, also as arguments of a helper; empty unless it does so once."""
     wanted = without_end(old)
     found = [
-        ((node.col_offset, node.end_col_offset or 0), text)
-        for one in written_on(tree, line)
+        ((node.lineno, node.col_offset, node.end_col_offset or 0), text)
+        for one in written_on(file, line)
         if without_end(one.axes) == wanted
         for node, text in one.parts(new).items()
+        if node.lineno == node.end_lineno
     ]
     helped = handed_to_helpers(file, line)
-    found += [(columns, code(new)) for columns, axes, code in helped if without_end(axes) == wanted]
-    if len(found) != 1:
-        return ""
-    (first, last), text = found[0]
-    return replaced_all(file, {(line, first, last): text})
+    found += [(place, code(new)) for place, axes, code in helped if without_end(axes) == wanted]
+    return replaced_all(file, dict(found)) if len(found) == 1 else ""
 
 
 def _place_of(change: SpecChange, written: Sequence[_Place]) -> list[_Place]:

@@ -25,7 +25,7 @@ from pyshardy.checkup.spec_helpers import (
 )
 from pyshardy.core.axes import Dims
 from pyshardy.report.rules import without_end
-from pyshardy.source.constraining import SPECS, helpers_known_in
+from pyshardy.source.constraining import SPECS, constraining_calls, helpers_known_in
 from pyshardy.source.meanings import name_of
 from pyshardy.source.syntax import syntax_tree
 
@@ -136,28 +136,35 @@ def stated_in(node: ast.AST, tree: ast.Module) -> list[tuple[ast.expr, Dims, Cal
     return [found for child in ast.iter_child_nodes(node) for found in stated_in(child, tree)]
 
 
-def written_on(tree: ast.Module, line: int) -> list[Written]:
-    """The specs that one line writes whole.
-
-    Args:
-        tree: The source.
-        line: The line.
-    """
-    known = SpecHelpers({}, {}, dict(constants_in(tree)))
-    return [one for one in _specs(tree, (), (), known) if (one.node.lineno, one.node.end_lineno) == (line, line)]
-
-
-def handed_to_helpers(file: str, line: int) -> Iterator[tuple[tuple[int, int], Dims, Callable[[Dims], str]]]:
-    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`: columns, and other code.
+def written_on(file: str, line: int) -> list[Written]:
+    """The specs that the call which constrains on a line writes; if it has none, or several, those on the line.
 
     Args:
         file: The source.
         line: The line.
     """
-    tree, helpers = syntax_tree(file), helpers_known_in(file)
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call) or (node.lineno, node.end_lineno) != (line, line):
-            continue
+    tree, calls = syntax_tree(file), constraining_calls(file, line)
+    if tree is None:
+        return []
+    given = [one for call in calls for one in (*call.args[1:], *(word.value for word in call.keywords))]
+    inside = {node for one in given for node in ast.walk(one)}
+    found = _specs(tree, (), (), SpecHelpers({}, {}, dict(constants_in(tree))))
+    if len(calls) == 1:
+        return [one for one in found if one.node in inside]
+    return [one for one in found if (one.node.lineno, one.node.end_lineno) == (line, line)]
+
+
+def handed_to_helpers(file: str, line: int) -> Iterator[tuple[tuple[int, int, int], Dims, Callable[[Dims], str]]]:
+    """The axes that calls on a line hand to helpers that constrain, as in `put(x, "data")`.
+
+    Each comes with its line, its first column and the one behind it, and a function that makes the code of others.
+
+    Args:
+        file: The source.
+        line: The line.
+    """
+    helpers = helpers_known_in(file)
+    for node in constraining_calls(file, line):
         known = helpers.get(name_of(node.func))
         count = 0 if known is None else len(names_of(known))
         if known is None or not 0 < count <= len(node.args) or any(isinstance(one, ast.Starred) for one in node.args):
@@ -165,14 +172,17 @@ def handed_to_helpers(file: str, line: int) -> Iterator[tuple[tuple[int, int], D
         rest = node.args[count:]
         axes = axes_of_entries(rest)
         if axes is not None and known.args.vararg and unpacks(known, known.args.vararg.arg):
-            first = rest[0].col_offset if rest else node.args[-1].end_col_offset or 0
-            mark = "" if rest else ", "
-            yield (first, node.args[-1].end_col_offset or 0), axes, partial(_arguments, rest, axes, mark)
+            last = node.args[-1]
+            at, end = (rest[0].lineno, rest[0].col_offset) if rest else (last.end_lineno, last.end_col_offset)
+            if at is not None and end is not None and at == last.end_lineno:
+                mark = "" if rest else ", "
+                yield (at, end, last.end_col_offset or 0), axes, partial(_arguments, rest, axes, mark)
         for one in node.args[1:] if not rest else ():
             axes = axes_in(one)
             if axes is not None and any(axes):
                 given = list(one.elts) if isinstance(one, ast.Tuple | ast.List) else []
-                yield (one.col_offset, one.end_col_offset or 0), axes, partial(_as_tuple, given, axes)
+                if one.lineno == one.end_lineno:
+                    yield (one.lineno, one.col_offset, one.end_col_offset or 0), axes, partial(_as_tuple, given, axes)
 
 
 def _codes(given: Sequence[ast.expr], old: Dims, new: Dims) -> list[str]:
