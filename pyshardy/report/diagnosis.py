@@ -113,6 +113,11 @@ class Finding:
     patch: str = ""
     is_design: bool = False
 
+    @property
+    def advice(self) -> str:
+        """What to do, said as a design if it is one."""
+        return f"{'another design' if self.is_design else 'do'}: {self.cure}"
+
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON-ready data."""
         return {
@@ -122,6 +127,7 @@ class Finding:
             "file": self.place and self.place[0],
             "line": self.place and self.place[1],
             "cure": self.cure,
+            "is_design": self.is_design,
             "before": _figures(self.before),
             "after": self.after and _figures(self.after),
             "patch": self.patch,
@@ -199,7 +205,7 @@ def _lines(found: Diagnosis, width: int, room: _Room) -> Iterator[Text]:
             yield Text("")
         yield from _cut(paragraph(f"{number}. {one.what}", width - 2, "bold", "   "), room.what)
         cause = _cut(paragraph(one.why, width - 5) if one.why else [], room.cause)
-        cure = _cut(paragraph(f"do: {one.cure}", width - 5), room.cure)
+        cure = _cut(paragraph(one.advice, width - 5), room.cure)
         worth = paragraph(worth_text(one, found.limit), width - 3)
         yield from (Text("   ").append(line) for line in [*cause, *cure, *worth])
 

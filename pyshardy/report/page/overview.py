@@ -37,7 +37,7 @@ def overview(material: PageInput) -> dict[str, Any]:
 
 def _findings(found: Diagnosis) -> list[list[str]]:
     """Per finding: what is wrong, why, what to do, what that saves, and the patch."""
-    return [[one.what, one.why, one.cure, worth_text(one, found.limit), one.patch] for one in found.findings]
+    return [[one.what, one.why, one.advice, worth_text(one, found.limit), one.patch] for one in found.findings]
 
 
 def _side(rows: Sequence[TensorRow]) -> list[int]:

@@ -35,6 +35,12 @@ def test_a_finding_says_what_why_and_what_to_do() -> None:
     assert max(map(len, shown)) <= 80
 
 
+def test_another_design_is_called_so() -> None:
+    found = replace(FOUND, findings=(replace(FINDING, is_design=True), FINDING))
+    assert [line for line in lines(found) if line.endswith("x = y")] == ["   another design: x = y", "   do: x = y"]
+    assert [one["is_design"] for one in found.to_json()["findings"]] == [True, False]
+
+
 def test_long_causes_are_shortened_to_a_screen() -> None:
     assert lines(FOUND)[7].endswith(" …")
     three = lines(replace(FOUND, findings=(FINDING,) * 3))
