@@ -10,7 +10,7 @@ from pyshardy.checkup.source import replaced
 from pyshardy.checkup.spec_helpers import axes_of_entries, makers_in
 from pyshardy.checkup.written_specs import written_specs
 from pyshardy.core.axes import Dims
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, in_quotes_of
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.meanings import is_literal, literal
 from pyshardy.source.places import format_place
@@ -88,7 +88,7 @@ class RuleChange(NamedTuple):
             before, rest = before + rest[: rest.index(mark) + 1], rest[rest.index(mark) + 1 :]
         is_alone = before.lstrip().startswith(("(", "[", "'", '"')) and rest.strip() in ("", ",")
         indent = before[: len(before) - len(before.lstrip())]
-        new = self.rule.text(self.axes)
+        new = in_quotes_of(lines, self.rule.text(self.axes))
         text = f"{before},\n{indent}{new}{rest}" if is_alone else f"{before}, {new}{rest}"
         return file_diff(self.file, lines, [*lines[:at], *text.splitlines(keepends=True), *lines[at + 1 :]])
 

@@ -12,7 +12,7 @@ from pyshardy.core.intern import register_cache
 from pyshardy.ir.locations import source_frames
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, in_quotes_of
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.meanings import assigned, name_of
 from pyshardy.source.places import SourcePlace, is_library
@@ -235,9 +235,8 @@ def replaced_all(file: str, texts: Mapping[tuple[int, int, int], str]) -> str:
             get the quotes that the file has most.
     """
     before = read_lines(file)
-    after, source = [*before], "".join(before)
-    is_double = source.count('"') > source.count("'")
+    after = [*before]
     for (line, column, end), text in sorted(texts.items(), reverse=True):
-        whole, new = after[line - 1].encode(), text.replace("'", '"') if is_double and '"' not in text else text
-        after[line - 1] = (whole[:column] + new.encode() + whole[end:]).decode()
+        whole, new = after[line - 1].encode(), in_quotes_of(before, text).encode()
+        after[line - 1] = (whole[:column] + new + whole[end:]).decode()
     return file_diff(file, before, after)

@@ -17,7 +17,7 @@ from pyshardy.checkup.written_specs import (
 )
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, in_quotes_of
 from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.meanings import name_of
@@ -115,7 +115,8 @@ def _layout_patch(file: str, tree: ast.Module, changes: Sequence[SpecChange]) ->
     last, name = max(entries, key=lambda pair: pair[0].lineno)
     lines, end = read_lines(file), last.end_lineno or last.lineno
     indent = lines[last.lineno - 1][: last.col_offset]
-    more = [f"{indent}{name}[{key!r}] = {tuple(entries_of(new))!r}\n" for key, new in sorted(keys)]
+    made = [f"{name}[{key!r}] = {tuple(entries_of(new))!r}\n" for key, new in sorted(keys)]
+    more = [f"{indent}{in_quotes_of(lines, one)}" for one in made]
     return file_diff(file, lines, [*lines[:end], *more, *lines[end:]])
 
 

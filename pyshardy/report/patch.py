@@ -57,6 +57,20 @@ def file_diff(file: str, before: Sequence[str], after: Sequence[str]) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in unified_diff(before, after, *names))
 
 
+def in_quotes_of(lines: Sequence[str], code: str) -> str:
+    """Code whose strings have the quotes that most strings of a file have.
+
+    Args:
+        lines: The lines of the file.
+        code: The code, with strings in single quotes.
+
+    >>> in_quotes_of(['axes = "data", "model"\\n'], "P('data')")
+    'P("data")'
+    """
+    text = "".join(lines)
+    return code.replace("'", '"') if text.count('"') > text.count("'") and '"' not in code else code
+
+
 def patched(
     lines: Sequence[str],
     constraints: Iterable[tuple[SourceAssignment, PlanConstraint]],
@@ -88,7 +102,7 @@ def patched(
     written, needed = mesh_in(file, tree, mesh)
     named = f"{name_of_class(tree, 'NamedSharding')}({written}, " if written else ""
     for statement, one in sorted(constraints, key=lambda pair: pair[0].line, reverse=True):
-        spec = f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}"
+        spec = in_quotes_of(lines, f"{named}{format_spec(one.axes, spec_name)}{')' if named else ''}")
         if statement.name:
             indent = found[statement.line - 1].encode()[: statement.column].decode()
             end = found[statement.end_line - 1]

@@ -42,7 +42,7 @@ def test_optimizer_state_is_no_variable_of_a_layer() -> None:
 @pytest.mark.parametrize(
     ("path", "old", "new", "text"),
     [
-        ("items/embeddings", (), (("model",),), LAYOUT.replace("x[", "layout['items/embeddings'] = ('model',)\nx[")),
+        ("items/embeddings", (), (("model",),), LAYOUT.replace("x[", 'layout["items/embeddings"] = ("model",)\nx[')),
         ("top/kernel", ((), ("model",)), (("model",), ()), LAYOUT.replace('(None, "model")', '("model", None)')),
     ],
 )

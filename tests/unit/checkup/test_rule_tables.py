@@ -34,19 +34,18 @@ def with_rule(table: str, model: str = MODEL) -> str:
 def test_a_rule_is_added_on_a_line_of_its_own(comma: str) -> None:
     table = f'RULES = (\n    ("batch", "data"),\n    ("embed", None){comma}\n)\n'
     assert (
-        with_rule(table)
-        == f'RULES = (\n    ("batch", "data"),\n    ("embed", None),\n    (\'ffn\', \'model\'){comma}\n)\n'
+        with_rule(table) == f'RULES = (\n    ("batch", "data"),\n    ("embed", None),\n    ("ffn", "model"){comma}\n)\n'
     )
 
 
 def test_a_rule_is_added_to_a_line() -> None:
     table = 'RULES = [["batch", "data"], ["embed", ("data", "model")]]\n'
-    assert with_rule(table) == 'RULES = [["batch", "data"], ["embed", ("data", "model")], (\'ffn\', \'model\')]\n'
+    assert with_rule(table) == 'RULES = [["batch", "data"], ["embed", ("data", "model")], ("ffn", "model")]\n'
 
 
 def test_a_dictionary_is_a_table() -> None:
     table = 'RULES = {\n    "batch": "data",\n    "embed": None,\n}\n'
-    assert with_rule(table) == table.replace("None,", "None,\n    'ffn': 'model',")
+    assert with_rule(table) == table.replace("None,", 'None,\n    "ffn": "model",')
 
 
 def test_other_axes_for_an_entry_of_a_dictionary() -> None:

@@ -413,7 +413,7 @@ def test_a_layout_map_gets_an_entry(file: Path) -> None:
     down = [SpecChange(path, ((), ()), (("model",), ()), path=path) for path in paths]
     state = SpecChange("optimizer['adam/net_0_down_kernel_momentum']", ((), ()), (("model",), ()))
     diff = spec_patch([str(file)], [*down, state])
-    assert added(diff) == ["layout['net_.*/down/kernel'] = ('model', None)"]
+    assert added(diff) == ['layout["net_.*/down/kernel"] = ("model", None)']
     assert spec_patch([str(file)], [down[0], down[1]._replace(new=((), ("model",)))]) == ""
     assert spec_patch([str(file)], [SpecChange("x", ((),), (("model",),))]) == ""
 

@@ -52,10 +52,10 @@ def test_lines_come_behind_assignments_and_around_returned_values(file: Path) ->
     text = patch([constraint(file, "y", 10), constraint(file, "é", 13), constraint(file, "", 15)])
     assert text.startswith("--- a/model.py\n+++ b/model.py\n")
     assert added(text) == [
-        "    y = jax.lax.with_sharding_constraint(y, P('data', ('a', 'b')))",
-        "    é = jax.lax.with_sharding_constraint(é, P('data', ('a', 'b')))",
+        '    y = jax.lax.with_sharding_constraint(y, P("data", ("a", "b")))',
+        '    é = jax.lax.with_sharding_constraint(é, P("data", ("a", "b")))',
         "    return jax.lax.with_sharding_constraint(b * (",
-        "    ), P('data', ('a', 'b')))",
+        '    ), P("data", ("a", "b")))',
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_file_without_jax_imports_it(file: Path) -> None:
     text = patch([constraint(file, "y", 9)])
     assert added(text) == [
         "import jax",
-        "    y = jax.lax.with_sharding_constraint(y, jax.sharding.PartitionSpec('data', ('a', 'b')))",
+        '    y = jax.lax.with_sharding_constraint(y, jax.sharding.PartitionSpec("data", ("a", "b")))',
     ]
 
 
@@ -110,30 +110,30 @@ def test_a_mesh_of_a_file_that_is_imported_is_used(file: Path) -> None:
     found = on_a_mesh(file, {"layout.py": "import jax\nmesh: Mesh = jax.make_mesh((4, 2), ('data', 'a'))\n"})
     assert found == [
         "from layout import mesh",
-        "    y = jax.lax.with_sharding_constraint(y, jax.sharding.NamedSharding(mesh, P('data', ('a', 'b'))))",
+        '    y = jax.lax.with_sharding_constraint(y, jax.sharding.NamedSharding(mesh, P("data", ("a", "b"))))',
     ]
 
 
 def test_a_mesh_that_is_imported_already_is_used(file: Path) -> None:
     file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\nfrom layout import mesh\nuse(mesh)\n"))
     (line,) = on_a_mesh(file, {"layout.py": "mesh = make_mesh((4, 2), ('data', 'a'))\n"})
-    assert "NamedSharding(mesh, P('data', ('a', 'b')))" in line
+    assert 'NamedSharding(mesh, P("data", ("a", "b")))' in line
 
 
 def test_a_name_that_means_something_else_is_not_imported(file: Path) -> None:
     file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\nfrom layout import put\nmesh = put()\n"))
     (line,) = on_a_mesh(file, {"layout.py": "mesh = make_mesh((4, 2), ('data', 'a'))\n"})
-    assert "AbstractMesh((4, 2, 1), ('data', 'a', 'b'), (jax.sharding.AxisType.Auto,) * 3)" in line
+    assert 'AbstractMesh((4, 2, 1), ("data", "a", "b"), (jax.sharding.AxisType.Auto,) * 3)' in line
 
 
 def test_where_no_file_has_the_mesh_it_is_written_without_devices(file: Path) -> None:
     file.write_text(SOURCE.replace("import jax.numpy\n", "import jax\n"))
     (line,) = on_a_mesh(file, {})
-    named = "jax.sharding.NamedSharding(jax.sharding.AbstractMesh((4, 2, 1), ('data', 'a', 'b'), "
+    named = 'jax.sharding.NamedSharding(jax.sharding.AbstractMesh((4, 2, 1), ("data", "a", "b"), '
     assert line.startswith(f"    y = jax.lax.with_sharding_constraint(y, {named}")
 
 
 def test_a_file_that_constrains_by_specs_alone_has_a_context(file: Path) -> None:
     more = "import jax\nwith_sharding_constraint(1, P('data'))\n"
     file.write_text(SOURCE.replace("import jax.numpy\n", more))
-    assert on_a_mesh(file, {}) == ["    y = jax.lax.with_sharding_constraint(y, P('data', ('a', 'b')))"]
+    assert on_a_mesh(file, {}) == ['    y = jax.lax.with_sharding_constraint(y, P("data", ("a", "b")))']

@@ -31,7 +31,8 @@ function findingsCard(program) {
     ? el("ol", { class: "stories" }, found.map(([what, why, cure, worth, patch]) => el("li", {},
       el("p", {}, el("b", {}, rich(what))),
       why ? el("p", { class: "quiet" }, rich(why)) : null,
-      patch ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "patch" }, el("pre", { text: patch })) : el("p", { class: "hint" }, rich(cure)),
+      el("p", { class: "hint" }, rich(cure)),
+      patch ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "patch" }, el("pre", { text: patch })) : null,
       el("p", {}, worth))))
     : el("p", { class: "quiet" }, "Nothing was found that costs 1% or more."));
   section.classList.add("wide");
