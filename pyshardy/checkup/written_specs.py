@@ -215,40 +215,55 @@ def _found(pattern: str, name: str) -> bool:
 
 def _specs(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: SpecHelpers) -> Iterator[Written]:
     """The specs under a part of a source, each with what it is for."""
-    fixed, of = helpers.makers.get(name_of(node.func), (-1, "")) if isinstance(node, ast.Call) else (-1, "")
-    if isinstance(node, ast.Call) and 0 <= fixed <= len(node.args):
-        axes = axes_of_entries(node.args[fixed:])
-        if axes is not None:
-            texts = [
-                one.value for one in node.args[:fixed] if isinstance(one, ast.Constant) and isinstance(one.value, str)
-            ]
-            named = [str(one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)]
-            yield Written(node, axes, (*names, *texts, *named, of) if of else (*names, *texts), patterns, fixed)
-            return
-    template = helpers.templates.get(name_of(node.func)) if isinstance(node, ast.Call) else None
-    if template is not None and isinstance(node, ast.Call):
-        entries = template.entries_of(node)
-        axes = None if entries is None else axes_of_entries(entries)
-        if entries is not None and axes is not None:
-            others = [one for one in (*node.args, *(word.value for word in node.keywords)) if one not in entries]
-            texts = [one.value for one in others if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-            yield Written(node, axes, (*names, *texts, template.of), patterns, template=template)
-            return
+    found = _written(node, names, patterns, helpers)
+    if found is not None:
+        yield found
+    elif not _is_spec(node, names, patterns, helpers):
+        for child, more, keys in _children(node, helpers):
+            yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
+
+
+def _written(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: SpecHelpers) -> Written | None:
+    """The spec that a part of a source is; None if it is none, or its axes are not written out."""
     if isinstance(node, ast.Name) and node.id in helpers.constants and names:
         constant = helpers.constants[node.id]
-        yield Written(constant.made or node, constant.axes, names, patterns, 0, helpers.constants)
-        return
-    is_call = isinstance(node, ast.Call) and name_of(node.func) in SPECS
-    is_tuple = isinstance(node, ast.Tuple) and bool(
-        patterns or (names and names[-1] in PARTITIONING | _KEYWORDS) or _is_of(node, helpers.axes)
-    )
-    if (is_call or is_tuple) and isinstance(node, (ast.Call, ast.Tuple)):
-        axes = axes_of_entries(node.args if isinstance(node, ast.Call) else node.elts)
-        if axes is not None:
-            yield Written(node, axes, names, patterns)
-        return
-    for child, more, keys in _children(node, helpers):
-        yield from _specs(child, (*names, *more), (*patterns, *keys), helpers)
+        return Written(constant.made or node, constant.axes, names, patterns, 0, helpers.constants)
+    if isinstance(node, ast.Tuple) and _is_spec(node, names, patterns, helpers):
+        axes = axes_of_entries(node.elts)
+        return None if axes is None else Written(node, axes, names, patterns)
+    return _made(node, names, patterns, helpers) if isinstance(node, ast.Call) else None
+
+
+def _made(call: ast.Call, names: tuple[str, ...], patterns: tuple[str, ...], helpers: SpecHelpers) -> Written | None:
+    """The spec that a call makes: of its last arguments, of several, or of all as `PartitionSpec` does."""
+    name = name_of(call.func)
+    fixed, of = helpers.makers.get(name, (-1, ""))
+    axes = axes_of_entries(call.args[fixed:]) if 0 <= fixed <= len(call.args) else None
+    if axes is not None:
+        named = [str(one.value.value) for one in call.keywords if isinstance(one.value, ast.Constant)] if of else []
+        own = (*names, *_texts(call.args[:fixed]), *named, *filter(None, [of]))
+        return Written(call, axes, own, patterns, fixed)
+    template = helpers.templates.get(name)
+    entries = None if template is None else template.entries_of(call)
+    axes = None if entries is None else axes_of_entries(entries)
+    if template is not None and entries is not None and axes is not None:
+        others = [one for one in (*call.args, *(word.value for word in call.keywords)) if one not in entries]
+        return Written(call, axes, (*names, *_texts(others), template.of), patterns, template=template)
+    axes = axes_of_entries(call.args) if name in SPECS else None
+    return None if axes is None else Written(call, axes, names, patterns)
+
+
+def _texts(nodes: Sequence[ast.expr]) -> list[str]:
+    """The strings among some arguments."""
+    return [one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+
+
+def _is_spec(node: ast.AST, names: tuple[str, ...], patterns: tuple[str, ...], helpers: SpecHelpers) -> bool:
+    """Whether a part of a source is a spec, also one whose axes are not written out."""
+    if isinstance(node, ast.Call):
+        return name_of(node.func) in SPECS
+    is_named = bool(names) and names[-1] in PARTITIONING | _KEYWORDS
+    return isinstance(node, ast.Tuple) and (bool(patterns) or is_named or _is_of(node, helpers.axes))
 
 
 def _is_of(node: ast.Tuple, axes: frozenset[str]) -> bool:
