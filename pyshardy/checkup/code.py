@@ -28,7 +28,7 @@ from pyshardy.results.hints.constraints import left_out_constraints, other_const
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.constraining import CONSTRAIN, constraining_calls
+from pyshardy.source.constraining import CONSTRAIN, constraining_calls, takes_a_spec
 from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import syntax_tree
@@ -193,7 +193,7 @@ def _other_call(file: str, tree: ast.Module, line: int, new: Dims, sizes: Mappin
     call, value = calls[0], ast.unparse(calls[0].args[0])
     spec = format_spec(new, name_of_class(tree, "PartitionSpec"))
     given = f"{name_of_class(tree, 'NamedSharding')}({code}, {spec})" if code else spec
-    function = ast.unparse(call.func) if name_of(call.func) == CONSTRAIN else f"jax.lax.{CONSTRAIN}"
+    function = ast.unparse(call.func) if takes_a_spec(call) else f"jax.lax.{CONSTRAIN}"
     text = f"{function}({value}, {given})"
     return replaced(file, line, call.col_offset, call.end_col_offset or 0, text) if imports_jax(tree) else ""
 

@@ -13,7 +13,8 @@ from pyshardy.source.meanings import is_literal, name_of, names_bound
 from pyshardy.source.places import SourcePlace
 from pyshardy.source.syntax import syntax_tree
 
-CONSTRAIN = "with_sharding_constraint"
+CONSTRAIN, _RESHARD = "with_sharding_constraint", "reshard"
+"""What constrains a value by a spec; the latter where JAX knows all shardings (`AxisType.Explicit`)."""
 CONSTRAIN_BY_NAMES = frozenset(("with_logical_constraint", "logical_constraint"))
 """The functions of flax that constrain a value by names of its dimensions."""
 SPECS = frozenset(("P", "PS", "PartitionSpec"))
@@ -30,7 +31,7 @@ def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     for node in ast.walk(tree):
         returned = node.body[-1] if isinstance(node, ast.FunctionDef) else None
         call = returned.value if isinstance(returned, ast.Return) else None
-        if isinstance(node, ast.FunctionDef) and isinstance(call, ast.Call) and _is_constraining(call.func):
+        if isinstance(node, ast.FunctionDef) and isinstance(call, ast.Call) and _is_constraining(call):
             given = {one.arg for one in (*node.args.posonlyargs, *node.args.args)}
             made = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
             if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in given - made:
@@ -63,7 +64,7 @@ def constraining_calls(file: str, line: int) -> list[ast.Call]:
     tree, names = syntax_tree(file), helpers_known_in(file)
     nodes = [] if tree is None else list(ast.walk(tree))
     calls = [node for node in nodes if isinstance(node, ast.Call) and node.args and node.lineno == line]
-    named = [call for call in calls if _is_constraining(call.func) or name_of(call.func) in names]
+    named = [call for call in calls if _is_constraining(call) or name_of(call.func) in names]
     made = {name_of(target) for one in nodes if isinstance(one, ast.Assign) for target in one.targets}
     given = [call for call in calls if name_of(call.func) not in made | _PUTTING]
     return named or [call for call in given if len(call.args) == 2 and _is_spec(call.args[1])]
@@ -92,8 +93,13 @@ def _constrains_alike(file: str, text: str, line: int) -> bool:
     return names.isdisjoint(name for one in around for name in names_bound(one))
 
 
-def _is_constraining(node: ast.expr) -> bool:
-    return name_of(node) == CONSTRAIN or name_of(node) in CONSTRAIN_BY_NAMES
+def takes_a_spec(call: ast.Call) -> bool:
+    """Whether a call is one of the functions of JAX that constrain a value by a spec."""
+    return name_of(call.func) in (CONSTRAIN, _RESHARD)
+
+
+def _is_constraining(call: ast.Call) -> bool:
+    return takes_a_spec(call) or name_of(call.func) in CONSTRAIN_BY_NAMES
 
 
 def _is_spec(node: ast.expr) -> bool:

@@ -12,7 +12,7 @@ Literal = str | int | float | bool | None | tuple["Literal", ...]
 
 _FUNCTIONS = frozenset((
     "with_sharding_constraint", "with_logical_constraint", "logical_constraint", "with_partitioning",
-    "with_logical_partitioning", "PartitionSpec", "NamedSharding", "shard_map", "jit",
+    "with_logical_partitioning", "reshard", "PartitionSpec", "NamedSharding", "shard_map", "jit",
 ))  # fmt: skip
 """Functions that a variable may stand for, as `wsc = jax.lax.with_sharding_constraint`."""
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {

@@ -36,6 +36,7 @@ LINES = {
     "x = with_sharding_constraint(x, P(given[0]))": False,
     "x = with_sharding_constraint(x, BY_NAME['rows'])": True,
     "x = with_sharding_constraint(x, P('data'))": True,
+    "x = jax.sharding.reshard(x, P('data'))": True,
     "x, y = pin(x, 'data'), pin(y, 'data')": False,
     "x = relu(x, 'data')": False,
 }
@@ -58,5 +59,5 @@ def test_the_calls_that_constrain(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text("\n".join(f"{line}\n" for line in LINES))
     counts = {line: len(constraining_calls(str(file), 2 * number + 1)) for number, line in enumerate(LINES)}
-    of_jax = [line for line in LINES if "constraint(" in line]
+    of_jax = [line for line in LINES if "constraint(" in line or "reshard(" in line]
     assert [line for line, count in counts.items() if count] == of_jax
