@@ -36,7 +36,7 @@ PARTS = (
     "report.lock.LockedReplication",
     "report.lock.LockedMemory",
     "report.lock_changes.LockChange",
-    "costing.estimate.CollectiveCost",
+    "costing.collective_rows.CollectiveCost",
     "costing.peak.Peak",
     "costing.peak.LiveValue",
     "api.jit.Jitted",

@@ -67,12 +67,12 @@ def uneven_parts(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float,
     rows: defaultdict[tuple[str, str, int], float] = defaultdict(float)
     for row in found.estimate.collectives:
         if row.source is not None:
-            rows[row.kind, row.source[0], row.source[1]] += row.seconds
+            rows[row.windowed or row.kind, row.source[0], row.source[1]] += row.seconds
     part = found.partition
     shapes = part.why.subject.program.shapes
     lines: dict[tuple[str, int, int], dict[tuple[str, str, int], float]] = {}
     for one in part.explained_collectives:
-        key = one.story.kind, one.story.file or "", one.story.line or 0
+        key = one.story.windowed or one.story.kind, one.story.file or "", one.story.line or 0
         for value, dim, axes in (place for cause in one.causes for place in cause.places):
             size = (shapes[part.why.subject.holder(value)] or ())[dim]
             for axis in axes:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
+from pyshardy.costing.collective_rows import CollectiveCost, rows_of
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.counting import Counted, count_kernels
 from pyshardy.costing.donation import donatable_bytes, donated_inputs, donation_note
@@ -15,40 +16,13 @@ from pyshardy.costing.kernels import Kernels, all_kernels
 from pyshardy.costing.known_errors import KnownError, is_conflicting, known_error
 from pyshardy.costing.launches import Launches
 from pyshardy.costing.peak import Peak, find_peak
-from pyshardy.costing.program import CostOp, OpTraffic, SourceLine
+from pyshardy.costing.program import CostOp
 from pyshardy.costing.roofline import Bound, Roofline, multiplied
 from pyshardy.costing.schedule import UNKNOWN_ROUNDS, Totals
 from pyshardy.costing.topology import Topology
 
 _AGAIN = "rematted_computation"
 """In the name of an op that `jax.checkpoint` computes again."""
-
-
-@dataclass(frozen=True, slots=True)
-class CollectiveCost:
-    """Collectives of one kind, along the same axes, from the same line.
-
-    Attributes:
-        kind: The op's name without the dialect, such as "all_gather".
-        axes: The mesh axes, such as "data"; None if the groups match no axes.
-        networks: The networks that they use, such as "nvlink 8".
-        source: File, line and column; None if unknown.
-        cause: The op or reshard that needs them; None if unknown.
-        count: How many run; one that is joined with larger ones from other lines counts there.
-        sent_bytes_per_device: The bytes that every device sends.
-        seconds: The time they take if nothing else runs.
-        ops: The names that JAX gave the ops which need them.
-    """
-
-    kind: str
-    axes: str | None
-    networks: str
-    source: SourceLine | None
-    cause: str | None
-    count: int
-    sent_bytes_per_device: int
-    seconds: float
-    ops: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +180,7 @@ def estimate(launches: Launches, is_compilers: bool = False, conflicts: bool = F
         bytes_per_device=totals.bytes,
         utilization=totals.flops / (step * rate) if totals.seconds else 0.0,
         model_utilization=_model_flops(block, roofline) / (step * rate) if totals.seconds else 0.0,
-        collectives=_rows(counted, launches.seconds_of, topology),
+        collectives=rows_of(counted, launches.seconds_of, topology),
         memory=memory,
         donation_saves_bytes=saved,
         memory_limit_bytes=hardware.memory_bytes,
@@ -298,38 +272,6 @@ def _custom_calls(totals: Totals) -> tuple[CustomCallCost, ...]:
         for call, (count, seconds) in totals.calls.items()
         if count
     )
-    return tuple(sorted(rows, key=lambda row: -row.seconds))
-
-
-def _rows(
-    counted: list[Counted], seconds_of: Callable[[OpTraffic], float], topology: Topology
-) -> tuple[CollectiveCost, ...]:
-    found: dict[tuple[Any, ...], CollectiveCost] = {}
-    ops: dict[tuple[Any, ...], dict[str, None]] = {}
-    shares = ((entry, *share) for entry in counted for share in entry.shares())
-    for entry, op, times, share in shares:
-        traffic, place, whole = op.traffic, op.place, entry.op.traffic
-        assert traffic is not None and whole is not None
-        source, cause = (None, None) if place is None else (place.source, place.cause)
-        axes = None if traffic.axes is None else ", ".join(name for name, _ in traffic.axes)
-        lanes = topology.lanes_of(traffic.axes, traffic.group_size)
-        names = [network.name for network in topology.hardware.networks]
-        networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
-        key = (traffic.kind, axes, networks, None if source is None else source[:2], cause)
-        if place is not None and place.scope is not None:
-            ops.setdefault(key, {})[place.scope] = None
-        sent, seconds = entry.times * traffic.sent_bytes, share * entry.times * seconds_of(whole)
-        if key in found:
-            row = found[key]
-            found[key] = replace(
-                row,
-                count=row.count + times,
-                sent_bytes_per_device=row.sent_bytes_per_device + sent,
-                seconds=row.seconds + seconds,
-            )
-        else:
-            found[key] = CollectiveCost(traffic.kind, axes, networks, source, cause, times, sent, seconds)
-    rows = (replace(row, ops=tuple(ops.get(key, ()))) for key, row in found.items())
     return tuple(sorted(rows, key=lambda row: -row.seconds))
 
 

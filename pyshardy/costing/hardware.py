@@ -146,6 +146,8 @@ class Hardware:
         merges_kernels: Whether its compiler makes one kernel of several that run over the same elements.
         fuses_into_products: Whether its compiler lets products compute elementwise ops before and after them.
         overlaps_products: Whether its compiler cuts products and neighbouring collectives into pieces that overlap.
+        part_flops_per_byte: Its partitioner makes a loop of permutes of a product beside a gather or a scatter if the
+            product has as many operations for each byte of the part of one device; None if it never does.
         measured: Measurements of collectives.
         sources: The source of every number, by the name of the field.
     """
@@ -169,6 +171,7 @@ class Hardware:
     merges_kernels: bool = False
     fuses_into_products: bool = False
     overlaps_products: bool = False
+    part_flops_per_byte: float | None = None
     measured: tuple[Measured, ...] = ()
     sources: tuple[tuple[str, str], ...] = ()
 
@@ -176,7 +179,7 @@ class Hardware:
         where = f"the hardware {self.name!r}"
         self._check_lists(where)
         _check_texts(where, name=self.name, **{f"sources.{name}": text for name, text in self.sources})
-        for name in ("vector_flops_per_s", "host_bytes_per_s"):
+        for name in ("vector_flops_per_s", "host_bytes_per_s", "part_flops_per_byte"):
             if getattr(self, name) is not None:
                 check_positive(where, **{name: getattr(self, name)})
         for name in ("overlaps_products", "merges_kernels", "fuses_into_products"):

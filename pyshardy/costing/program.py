@@ -140,6 +140,10 @@ class OpOrigin(Protocol):
     def source(self) -> SourceLine | None:
         """The user's line."""
 
+    @property
+    def windowed(self) -> str | None:
+        """The collective that a compiler cuts into permutes beside a product, such as "all_gather"; None for others."""
+
 
 class CostOp(NamedTuple):
     """One op.

@@ -86,6 +86,11 @@ class NodePlace:
         return user_place(source_frames(self._served.location, self._name))
 
     @property
+    def windowed(self) -> str | None:
+        """The collective that a permute is a part of, if a compiler made that of it."""
+        return None if self._compiler is None else self._compiler.windowed(self._node)
+
+    @property
     def _served(self) -> Op:
         if self._compiler is None or not is_collective(self._node):
             return self._node

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from pyshardy.core.folding import fold_names
 from pyshardy.core.text import format_bytes, format_shape
-from pyshardy.costing.estimate import CollectiveCost, Estimate
+from pyshardy.costing.collective_rows import CollectiveCost
+from pyshardy.costing.estimate import Estimate
 from pyshardy.costing.peak import LiveValue
 from pyshardy.costing.places import By, PlaceCost
 from pyshardy.report.collective_table import cause_cell, scope_cell

@@ -20,6 +20,7 @@ from pyshardy.costing.mesh_order import MeshOrder, faster_order
 from pyshardy.costing.places import By, PlaceCost, costs_by
 from pyshardy.costing.timeline import timeline
 from pyshardy.costing.topology import make_topology
+from pyshardy.costing.windowed_products import with_windowed_products
 from pyshardy.errors import UsageError
 from pyshardy.ir.compiler_causes import CompilerCauses
 from pyshardy.ir.cost_program import cost_program
@@ -233,6 +234,8 @@ def cost_of(
         given, part = part, _as_on_tpus(part, chip)
         causes = None if part.answer is None else CompilerCauses(part.module.root)
         described = cost_program(part.module.root, part.meshes, part.before.name, causes)
+        if causes is None and chip.part_flops_per_byte is not None:
+            described = with_windowed_products(described, chip.part_flops_per_byte)
         launches = launches_of(described, make_topology(chip, described.mesh_axes, networks, shape), collectives)
         if part is given:
             found = estimate(launches, is_compilers=part.answer is not None)

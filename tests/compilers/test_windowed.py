@@ -1,4 +1,4 @@
-"""Products that XLA for TPUs cuts into parts which travel are named as what they are."""
+"""Products that XLA for TPUs cuts into parts which travel: they are named as what they are, and priced without it."""
 
 from __future__ import annotations
 
@@ -52,3 +52,85 @@ def test_the_rounds_of_windowed_products_are_counted_in_the_compiled_program() -
     (row,) = found.rows
     assert row.compiled == row.estimated and (row.kind, row.axes, row.holds) == ("collective_permute", "data", True)
     assert row.compiled is not None and not row.compiled.is_lower_bound
+
+
+def sent(text: str, compiler: str) -> tuple[dict[str, int], int]:
+    """The collectives of an estimate by kind, and the bytes that they send."""
+    rows = pyshardy.cost(pyshardy.propagate(text, compiler=compiler), "v5e").estimate.collectives
+    return {row.kind: row.count for row in rows}, sum(row.sent_bytes_per_device for row in rows)
+
+
+def other(x: str, w: str, sizes: tuple[int, int, int], type: str = "bf16") -> str:
+    """A product of other sizes: rows, the dimension that is summed, columns."""
+    rows, depth, columns = sizes
+    left, right, result = f"{rows}x{depth}x{type}", f"{depth}x{columns}x{type}", f"{rows}x{columns}x{type}"
+    text = program(x, w, "KIND").replace("%x: KIND", f"%x: tensor<{left}>").replace("%w: KIND", f"%w: tensor<{right}>")
+    return text.replace("(KIND, KIND)", f"(tensor<{left}>, tensor<{right}>)").replace("KIND", f"tensor<{result}>")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_windowed"),
+    [
+        (other(ROWS, COLUMNS, (4224, 1024, 512)), True),
+        (other(ROWS, COLUMNS, (4216, 1024, 512)), False),
+        (other(ROWS, ROWS, (4224, 512, 2048)), True),
+        (other(ROWS, ROWS, (4216, 512, 2048)), False),
+        (other(ROWS, ROWS, (8448, 512, 1024), "f32"), True),
+        (other(ROWS, ROWS, (8440, 512, 1024), "f32"), False),
+        (other(COLUMNS, ROWS, (1024, 4224, 512)), True),
+        (other(ROWS, ROWS, (4224, 64, 64)), True),
+    ],
+)
+def test_an_estimate_finds_the_permutes_itself(text: str, is_windowed: bool) -> None:
+    """The shortest product that is cut, and one that is shorter by a row for each device."""
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    compiled = sent(text, "tpu:v5e:2x4")
+    assert sent(text, "none") == compiled
+    assert compiled[0] == ({"collective_permute": 9} if is_windowed else {"all_gather": 1})
+
+
+@pytest.mark.parametrize(
+    ("chip", "devices", "rows"),
+    [("v5e:4x4", 16, 4224), ("v5e:4x8", 32, 4224), ("v5p:2x2x2", 8, 4224), ("v6e:2x4", 8, 9840)],
+)
+def test_other_numbers_of_devices_and_chips(chip: str, devices: int, rows: int) -> None:
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    name = chip.partition(":")[0]
+    for given, kind in ((rows, "collective_permute"), (rows - 2 * devices, "all_gather")):
+        text = other(ROWS, ROWS, (given, 512, 512)).replace('"data"=8', f'"data"={devices}')
+        for compiler in (f"tpu:{chip}", "none"):
+            (row,) = pyshardy.cost(pyshardy.propagate(text, compiler=compiler), name).estimate.collectives
+            assert (row.kind, row.count) == (kind, devices + 1 if kind == "collective_permute" else 1)
+
+
+def test_64_devices_are_too_many() -> None:
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    text = other(ROWS, ROWS, (1 << 16, 512, 512)).replace('"data"=8', '"data"=64')
+    for compiler in ("tpu:v5e:8x8", "none"):
+        (row,) = pyshardy.cost(pyshardy.propagate(text, compiler=compiler), "v5e").estimate.collectives
+        assert (row.kind, row.count) == ("all_gather", 1)
+
+
+BATCHED = """
+sdy.mesh @mesh = <["data"=8]>
+func.func @main(%x: tensor<8x64x8448xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}, {{"data"}}]>}},
+                %w: tensor<8x8448x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"data"}}, {{}}]>}})
+    -> (tensor<8x64x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{out}]>}}) {{
+  %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+    : (tensor<8x64x8448xbf16>, tensor<8x8448x64xbf16>) -> tensor<8x64x64xbf16>
+  return %0 : tensor<8x64x64xbf16>
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("out", "is_windowed"), [('{"data"}, {}, {}', False), ('{}, {"data"}, {}', True), ('{}, {}, {"data"}', True)]
+)
+def test_a_sum_of_batched_products_is_cut_along_free_dimensions(out: str, is_windowed: bool) -> None:
+    if not is_installed("tpu"):
+        pytest.skip("the compiler for TPUs is not installed beside this Python")
+    for compiler in ("tpu:v5e:2x4", "none"):
+        kinds, _ = sent(BATCHED.format(out=out), compiler)
+        assert ("collective_permute" in kinds) == is_windowed
