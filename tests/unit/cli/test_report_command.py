@@ -65,7 +65,7 @@ func.func @main(%a: tensor<8192x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, 
     source.write_text(text)
     assert cli("report", source, "--hardware", "h100", "--format", "json", "-o", path).status == 0
     ((what, _, cure, worth, patch),) = json.loads(path.read_text())["overview"]["findings"]
-    assert "makes devices communicate" in what and cure.startswith("annotate `arg0`") and "tried: a step" in worth
+    assert "makes devices communicate" in what and cure.startswith("do: annotate `arg0`") and "tried: a step" in worth
     assert patch == ""
     for options in (("--no-hints", "--hardware", "h100"), ()):
         assert cli("report", source, *options, "--format", "json", "-o", path).status == 0
