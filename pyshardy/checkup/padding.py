@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import lcm, prod
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, shown
 from pyshardy.checkup.ports import annotation_patch
 from pyshardy.checkup.source import replaced, user_files
-from pyshardy.checkup.written_specs import written_specs
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
@@ -22,7 +21,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import merged_patches
-from pyshardy.source.meanings import is_literal, literal
+from pyshardy.source.meanings import is_literal, literal, name_of
 from pyshardy.source.places import format_place
 from pyshardy.source.syntax import syntax_tree
 
@@ -32,6 +31,7 @@ _TILE = 128
 """The elements that a chip computes at once in a dimension: tiles of TPUs, and blocks of products on GPUs."""
 _LITTLE = 0.01
 """The share of a dimension that is little."""
+_WORD = re.compile(r"[^\W\d]\w*")
 WHY = "a spec with an axis that does not divide a dimension is refused, or left out by a helper that looks for that"
 
 
@@ -150,6 +150,21 @@ def _sites(tree: ast.Module | None, size: int) -> Iterator[ast.expr]:
             todo += ast.iter_child_nodes(node)
 
 
+def _is_given(tree: ast.Module, keys: Collection[str], axis: str) -> bool:
+    """Whether a file names an axis where it makes what has one of some names: a helper then leaves it out."""
+    made: list[ast.expr] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Dict():
+                pairs = zip(node.keys, node.values)
+                made += [value for key, value in pairs if isinstance(key, ast.Constant) and key.value in keys]
+            case ast.keyword(arg=name, value=value) if name in keys:
+                made.append(value)
+            case ast.Assign(targets=[target], value=value) if name_of(target) in keys:
+                made.append(value)
+    return any(isinstance(one, ast.Constant) and one.value == axis for value in made for one in ast.walk(value))
+
+
 def _patch(
     module: Module,
     site: tuple[str, ast.expr] | None,
@@ -166,11 +181,10 @@ def _patch(
     if not isinstance(node, ast.Constant):
         text = f"-(-({ast.unparse(node)}) // {first.multiple}) * {first.multiple}"
     size = replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, text)
-    trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
-    written = [spec for tree in trees for spec in written_specs(tree)]
     members = {one.index: one for one in input_tensors(module.root)}
-    names = {first.family.name, *(members[index].name for index in dims)}
-    if any(spec.fits(name) and any(first.axis in axes for axes in spec.axes) for spec in written for name in names):
+    trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
+    keys = {key for one in group for key in _WORD.findall(one.family.members[0].name)[-1:]}
+    if any(_is_given(tree, keys, first.axis) for tree in trees):
         return size
     changed = [(members[index], sharding_of(new, mesh_name)) for index, new in dims.items()]
     return merged_patches([size, annotation_patch(module, changed)])

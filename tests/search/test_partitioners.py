@@ -39,8 +39,8 @@ def test_what_a_partitioner_constrains_is_partitioned_and_priced() -> None:
     assert [(one.value, one.spec) for one in plan.constraints] == [(MIXED, Spec(("data", "model"), None, None))]
     assert plan.step_seconds <= own.seconds
     assert pyshardy.cost(plan.apply(), "h100").step_seconds == plan.step_seconds
-    mesh = "jax.sharding.AbstractMesh((2, 4), ('data', 'model'), (jax.sharding.AxisType.Auto,) * 2)"
-    sharding = f"jax.sharding.NamedSharding({mesh}, jax.sharding.PartitionSpec(('data', 'model')))"
+    mesh = 'jax.sharding.AbstractMesh((2, 4), ("data", "model"), (jax.sharding.AxisType.Auto,) * 2)'
+    sharding = f'jax.sharding.NamedSharding({mesh}, jax.sharding.PartitionSpec(("data", "model")))'
     assert f"jax.lax.with_sharding_constraint(mixed, {sharding})" in plan.patch()
 
 
