@@ -57,7 +57,10 @@ _FOR_ONE_COMPILATION = 0.05
 """The share of a step that avoiding a second compilation may cost, which an estimate of one step does not show."""
 _UNSURE = 0.03
 """The share of a step by which the price of a few layers may err; the whole program is priced before it is shown."""
-_FREE = (FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.OTHER_OUTPUT)
+_FREE = (
+    FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.DONATION, FindingKind.STATE, FindingKind.UNEVEN,
+    FindingKind.OTHER_OUTPUT,
+)  # fmt: skip
 """What mends memory that is held for nothing."""
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.source import replaced
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import DimSharding, TensorSharding
+from pyshardy.ir.constants import constant_integer
 from pyshardy.ir.device_groups import grouping
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
@@ -122,7 +124,7 @@ def manual_cures(module: Module, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     for one in idle_axes(module, mesh):
-        if not one.kept or any(_names(op, one.axes) or _knows_device(body) for op, body in one.ops):
+        if not one.kept or any(_names(op, one.axes) or _asks_for(body, one.axes, mesh) for op, body in one.ops):
             continue
         names = f"{_AXIS_NAMES}={{{', '.join(map(repr, one.kept))}}}"
         at, left = format_place(one.place), " and ".join(f'"{axis}"' for axis in one.axes)
@@ -144,8 +146,27 @@ def _names(op: Op, axes: Sequence[str]) -> bool:
     return any(axis.name in axes for one in given for dim in one.dim_axes for axis in dim)
 
 
-def _knows_device(body: Sequence[Op]) -> bool:
-    return any(op.name == _DEVICE for op in body)
+def _asks_for(body: Sequence[Op], axes: Sequence[str], mesh: Mesh) -> bool:
+    """Whether a function asks for its place along one of some axes, or for its device otherwise.
+
+    `jax.lax.axis_index` divides the number of the device by that of the devices behind the axis, and takes the rest.
+    """
+    sizes, kept = dict(mesh.axes), {}
+    for place, (axis, size) in enumerate(mesh.axes):
+        if axis not in axes:
+            kept[prod([sizes[other] for other, _ in mesh.axes[place + 1 :]]), size] = axis
+    for op in [op for op in body if op.name == _DEVICE]:
+        for divided in op.result.users():
+            parts = _by_constant(divided, "stablehlo.divide")
+            rests = [_by_constant(rest, "stablehlo.remainder") for rest in divided.result.users()] if parts else []
+            if parts is None or not all(rest is not None and (parts, rest) in kept for rest in rests):
+                return True
+    return False
+
+
+def _by_constant(op: Op, name: str) -> int | None:
+    """The constant by which an op of some name divides; None for another op."""
+    return constant_integer(op.operands[1]) if op.name == name else None
 
 
 def _left_open(module: Module, place: SourcePlace, axes: Sequence[str]) -> Module:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from pyshardy.checkup.source import replaced
+from pyshardy.checkup.spec_helpers import axes_of_entries
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
 from pyshardy.report.patch import file_diff
+from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.constraining import SPECS
 from pyshardy.source.meanings import name_of
@@ -29,11 +32,13 @@ class _Table(NamedTuple):
         first: The first pair.
         spec: How the file calls `PartitionSpec`.
         separator: What its expressions have between the parts of a name.
+        pairs: The expressions with their axes; empty if not all are written out.
     """
 
     first: ast.expr
     spec: str
     separator: str
+    pairs: Sequence[tuple[str, Dims]] = ()
 
 
 def table_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]) -> str:
@@ -51,9 +56,42 @@ def table_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed
     for file in files:
         tree = syntax_tree(file)
         tables = [] if tree is None else list(_tables(tree))
+        if tree is not None and len(tables) == 1:
+            found = _searched(file, tree, tables[0], inputs, changed)
+            return found or _patch(file, tables[0], inputs, changed)
         if tables:
-            return _patch(file, tables[0], inputs, changed) if len(tables) == 1 else ""
+            return ""
     return ""
+
+
+def _searched(
+    file: str, tree: ast.Module, table: _Table, inputs: Sequence[InterfaceTensor], changed: Mapping[int, Dims]
+) -> str:
+    """A diff of `re.match` to `re.search`; empty unless these inputs then get their axes, and all others keep theirs.
+
+    The path of optimizer state has more in front than that of its weight.
+    """
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.match"]
+    if len(calls) != 1 or not table.pairs:
+        return ""
+    for one in inputs:
+        path = table.separator.replace("\\", "").join(_WORD.findall(one.name)[1:])
+        first, anywhere = (_found(way, table.pairs, path) for way in (re.match, re.search))
+        wanted = changed.get(one.index)
+        if wanted is not None and (anywhere is None or without_end(anywhere) != without_end(wanted)):
+            return ""
+        if wanted is None and first != anywhere:
+            return ""
+    function = calls[0].func
+    return replaced(file, function.lineno, function.col_offset, function.end_col_offset or 0, "re.search")
+
+
+def _found(way: Callable[[str, str], object], pairs: Sequence[tuple[str, Dims]], path: str) -> Dims | None:
+    """The axes of the first pair whose expression fits a path."""
+    try:
+        return next((axes for pattern, axes in pairs if way(pattern, path)), None)
+    except re.error:
+        return None
 
 
 def _tables(tree: ast.Module) -> Iterator[_Table]:
@@ -61,17 +99,19 @@ def _tables(tree: ast.Module) -> Iterator[_Table]:
         pairs = node.elts if isinstance(node, ast.Tuple | ast.List) else []
         found = [pair for one in pairs if (pair := _pair(one)) is not None]
         if len(found) > 1 and len(found) == len(pairs):
-            marks = "".join(pattern for pattern, _ in found)
-            yield _Table(pairs[0], found[0][1], "/" if "/" in marks else r"\.")
+            separator = "/" if "/" in "".join(pattern for pattern, _ in found) else r"\."
+            axes = [(pattern, axes_of_entries(spec.args)) for pattern, spec in found]
+            known = [(pattern, one) for pattern, one in axes if one is not None]
+            yield _Table(pairs[0], ast.unparse(found[0][1].func), separator, known if len(known) == len(axes) else ())
 
 
-def _pair(node: ast.expr) -> tuple[str, str] | None:
-    """The expression of a pair, and how it calls `PartitionSpec`."""
+def _pair(node: ast.expr) -> tuple[str, ast.Call] | None:
+    """The expression of a pair, and the call of `PartitionSpec`."""
     if not isinstance(node, ast.Tuple | ast.List) or len(node.elts) != 2:
         return None
     key, value = node.elts
     if isinstance(key, ast.Constant) and isinstance(value, ast.Call) and name_of(value.func) in SPECS:
-        return str(key.value), ast.unparse(value.func)
+        return str(key.value), value
     return None
 
 

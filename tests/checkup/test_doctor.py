@@ -237,13 +237,18 @@ def test_a_shard_map_that_leaves_an_axis_out_is_mended_by_its_names(folder: Path
     assert all(one.kind is not FindingKind.KERNEL for one in diagnosis(sound, folder / "fine.py").findings)
 
 
-def test_a_function_that_asks_for_its_device_is_not_run_otherwise(folder: Path) -> None:
-    """Its axis may be the one that the specs leave out, so that is a sign, and nothing is tried."""
-    scaled = 'return jnp.einsum("bhqk,bhkd->bhqd", weights, v) * (1 + jax.lax.axis_index("data").astype(v.dtype))'
-    source = SHARDED.replace("SPEC", 'P("data")').replace('return jnp.einsum("bhqk,bhkd->bhqd", weights, v)', scaled)
-    first, *_ = diagnosis(source, folder / "numbered.py").findings
-    assert 'leave out "model"' in first.what and "on dimensions whose parts are computed alone" in first.cure
-    assert first.after is None and not first.patch
+@pytest.mark.parametrize("axis", ["data", "model"])
+def test_a_function_may_ask_for_its_place_along_another_axis(axis: str, folder: Path) -> None:
+    """Along the axis that the specs leave out it may not: that is a sign, and nothing is tried."""
+    place = f'(1 + jax.lax.axis_index("{axis}").astype(v.dtype))'
+    source = SHARDED.replace("SPEC", 'P("data")').replace("weights, v)", f"weights, v) * {place}")
+    source = source.replace("out_specs=", "check_vma=False, out_specs=")
+    first, *_ = diagnosis(source, folder / f"place_{axis}.py").findings
+    assert 'leave out "model"' in first.what
+    if axis == "data":
+        assert first.after is not None and 'axis_names={"data"}' in first.patch
+    else:
+        assert first.after is None and "on dimensions whose parts are computed alone" in first.cure
 
 
 EXPERTS = """\

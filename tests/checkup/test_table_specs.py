@@ -47,3 +47,32 @@ def test_there_is_no_patch_for_one_layer_or_without_a_table() -> None:
     assert (
         patched(TABLE.replace('("o_proj/kernel", PS("model")),', ""), {0: ((), ("model",)), 1: ((), ("model",))}) == ""
     )
+
+
+MATCHED = """\
+RULES = [
+    (r"layer_\\d+/up/kernel", P("fsdp", "tensor")),
+    (r"layer_\\d+/down/kernel", P("tensor", "fsdp")),
+]
+
+
+def spec_of(path):
+    return next((spec for pattern, spec in RULES if re.match(pattern, path)), P())
+"""
+
+
+def test_expressions_that_are_matched_from_the_start_are_searched(tmp_path: Path) -> None:
+    """The path of optimizer state has more in front. It is so only if all inputs then have what they should have."""
+    file = tmp_path / "rules.py"
+    file.write_text(MATCHED)
+    names = ["params['layer_0']['up']['kernel']", "state[0].mu['layer_0']['up']['kernel']", "state[0].count"]
+    inputs = [InterfaceTensor(name, place, (8, 8), "f32", None) for place, name in enumerate(names)]
+    right = {1: (("fsdp",), ("tensor",))}
+    assert "-    return next((spec for pattern, spec in RULES if re.match(pattern" in table_patch(
+        [str(file)], inputs, right
+    )
+    assert "if re.search(pattern, path)" in table_patch([str(file)], inputs, right)
+    for changed in ({1: (("tensor",), ("fsdp",))}, {2: ()}):
+        assert "re.search" not in table_patch([str(file)], inputs, changed)
+    more = [*inputs, InterfaceTensor("state[0].nu['layer_0']['up']['kernel']", 3, (8, 8), "f32", None)]
+    assert "re.search" not in table_patch([str(file)], more, right)
