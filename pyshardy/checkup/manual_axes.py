@@ -19,8 +19,10 @@ from pyshardy.ir.nodes import Op, walk
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.ir.symbols import SymbolTable
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.hints.code import Code
+from pyshardy.rules.properties import PROGRAM_CONSTANTS
 from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace, format_place
 from pyshardy.source.syntax import syntax_tree
@@ -31,7 +33,7 @@ _JOINING = ("stablehlo.all_reduce", "stablehlo.all_gather", "stablehlo.reduce_sc
 """What brings the parts of several devices together."""
 _KEEPING = frozenset((_MANUAL, "stablehlo.while", "stablehlo.dynamic_update_slice", "stablehlo.return"))
 """What reads what a body keeps for its gradient."""
-_DEVICE = "stablehlo.partition_id"
+_DEVICE, _SCATTER = "stablehlo.partition_id", "stablehlo.scatter"
 _SHARD_MAP, _AXIS_NAMES = "shard_map", "axis_names"
 _WITHOUT_NAMES = "jax.experimental.shard_map"
 """The module whose `shard_map` does not take `axis_names`."""
@@ -178,11 +180,31 @@ def _left_open(module: Module, place: SourcePlace, axes: Sequence[str]) -> Modul
                 op.set_attr(_AXES, tuple(axis for axis in op.attrs[_AXES] if axis not in axes))
                 for kind in (_IN, _OUT):
                     op.set_attr(kind, tuple(map(_opened, op.attrs[kind])))
+                mesh = next(one.mesh for kind in (_IN, _OUT) for one in op.attrs[kind])
+                for inner in [inner for inner in walk(op) if inner is not op]:
+                    _constrain_openly(inner, mesh)
     return module.with_root(root)
 
 
 def _opened(sharding: TensorSharding) -> TensorSharding:
     return sharding.with_dims([DimSharding(dim.axes, True) for dim in sharding.dims])
+
+
+def _constrain_openly(op: Op, mesh: Mesh | str) -> None:
+    """Constrain the results of an op to a sharding of open dimensions, as JAX does where some axes are not manual.
+
+    It does so also in what a scatter-add computes, which XLA then takes for no sum: it gathers the updates.
+    """
+    if op.name in (CONSTRAINT, *PROGRAM_CONSTANTS):
+        return
+    for made in op.results:
+        shape = made.type.shape
+        if made.users() and (shape or (shape is not None and op.enclosing(_SCATTER) is not None)):
+            open_one = TensorSharding(mesh, [DimSharding((), True)] * len(shape))
+            constraint = Op(CONSTRAINT, [made], [made.type], {"sharding": open_one}, location=op.place)
+            made.replace_uses(constraint.result)
+            constraint.set_operand(0, made)
+            constraint.insert_after(op)
 
 
 def _patch(place: SourcePlace, argument: str) -> str:
