@@ -1,12 +1,15 @@
-"""Which weights are multiplied with the same value, such as the three projections of an attention layer."""
+"""What weights are multiplied with, and where: such as the three projections of an attention layer."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from pyshardy.ir.functions import main_function
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Value
 from pyshardy.ir.readers import Readers
 from pyshardy.propagation.origins import CONSTRAINT
+from pyshardy.results.hints.code import Code
 
 _SAME = frozenset((
     CONSTRAINT, "stablehlo.convert", "stablehlo.reshape", "stablehlo.transpose", "stablehlo.slice",
@@ -26,6 +29,7 @@ class Partners:
 
     def __init__(self, module: Module) -> None:
         self._args = main_function(module.root).region.blocks[0].args
+        self._name = module.name
         self._readers = Readers(module.root, _SAME)
         self._known: dict[int, frozenset[int]] = {}
 
@@ -43,6 +47,15 @@ class Partners:
                 if other is not weight
             )
         return self._known[index]
+
+    def lines(self, weights: Iterable[int]) -> frozenset[tuple[str, int]]:
+        """The lines of products that read one of some weights.
+
+        Args:
+            weights: The numbers of the inputs.
+        """
+        products = (op for index in weights for op, _ in self._readers.of(self._args[index]) if op.name == _PRODUCT)
+        return frozenset(place[:2] for op in products for place in Code.of(op, self._name).path[:1])
 
 
 def _root(value: Value) -> Value:

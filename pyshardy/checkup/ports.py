@@ -67,6 +67,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
     weights = {one.index for family in [*known, *frozen(module, sizes)] for one in family.members}
     known += list(others(module, sizes))
     partners = Partners(module)
+    products = partners.lines(weights)
     for found in [one for one in part.explained_collectives if _may_be_mended(part, one)][:_MOST_CONFLICTS]:
         is_sum = not any(cause.mismatch for cause in found.causes)
         named = list((moved_edits if is_sum else edits_for)(part.why, found, module))
@@ -79,7 +80,7 @@ def conflict_cures(part: Partition, mesh_name: str, mesh: Mesh) -> Iterator[Cure
         written = [(one._replace(sharding=one.sharding.closed()), state) for one, state in beside]  # as a spec is
         for edit, state in dict.fromkeys(written):
             cure = annotation_cure(module, edit, ports[edit.is_input], story, place, state)
-            yield replace(cure, is_design=True) if is_sum else cure
+            yield replace(cure, is_design=True) if is_sum and (found.story.file, found.story.line) in products else cure
 
 
 def _of_input(module: Module, edit: AnnotationEdit, ports: Mapping[bool, Sequence[InterfaceTensor]]) -> AnnotationEdit:
