@@ -174,11 +174,10 @@ def _spec_patch(module: Module, place: SourcePlace, was: TensorSharding, wider: 
     file, line, _ = place
     tree = syntax_tree(file)
     old, new = (tuple(tuple(axis.name for axis in axes) for axes in one.dim_axes) for one in (was, wider))
-    own = "" if tree is None else line_patch(file, line, old, new) or names_patch(module, place, old, new)
-    if own or (text := output_layout_patch(user_files(module.root), old, new)):
-        return own or text
+    text = line_patch(file, line, old, new) or names_patch(module, place, old, new)
+    text = text or output_layout_patch(user_files(module.root), old, new)
     sizes = {axis: size for mesh in module_meshes(module.root).values() for axis, size in mesh.axes}
-    return "" if tree is None else _other_call(file, tree, line, new, sizes)
+    return text or ("" if tree is None else _other_call(file, tree, line, new, sizes))
 
 
 def _other_call(file: str, tree: ast.Module, line: int, new: Dims, sizes: Mapping[str, int]) -> str:

@@ -54,11 +54,15 @@ class IdleAxes(NamedTuple):
     ops: Sequence[tuple[Op, Sequence[Op]]]
 
     @property
+    def names(self) -> str:
+        """The axes, in words."""
+        return " and ".join(f'"{axis}"' for axis in self.axes)
+
+    @property
     def what(self) -> str:
         """What is wrong, in words."""
-        names = " and ".join(f'"{axis}"' for axis in self.axes)
         at = format_place(self.place)
-        return f"the specs of jax.shard_map at {at} leave out {names}, so its devices compute the same"
+        return f"the specs of jax.shard_map at {at} leave out {self.names}, so its devices compute the same"
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -128,16 +132,15 @@ def manual_cures(module: Module, mesh: Mesh) -> Iterator[Cure]:
     for one in idle_axes(module, mesh):
         if not one.kept or any(_names(op, one.axes) or _asks_for(body, one.axes, mesh) for op, body in one.ops):
             continue
-        names = f"{_AXIS_NAMES}={{{', '.join(map(repr, one.kept))}}}"
-        at, left = format_place(one.place), " and ".join(f'"{axis}"' for axis in one.axes)
+        argument, at = f"{_AXIS_NAMES}={{{', '.join(map(repr, one.kept))}}}", format_place(one.place)
         yield Cure(
             FindingKind.KERNEL,
             one.what,
             WHY,
             one.place,
-            f"jax.shard_map(..., {names}) at {at}, so that {left} splits what its function computes",
+            f"jax.shard_map(..., {argument}) at {at}, so that {one.names} splits what its function computes",
             partial(_left_open, place=one.place, axes=one.axes),
-            partial(_patch, one.place, names),
+            partial(_patch, one.place, argument),
             (_AXES, one.place),
         )
 

@@ -14,6 +14,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, shown
 from pyshardy.checkup.ports import annotation_patch
 from pyshardy.checkup.source import replaced, user_files
+from pyshardy.checkup.written_specs import parts_of
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
@@ -31,7 +32,6 @@ _TILE = 128
 """The elements that a chip computes at once in a dimension: tiles of TPUs, and blocks of products on GPUs."""
 _LITTLE = 0.01
 """The share of a dimension that is little."""
-_WORD = re.compile(r"[^\W\d]\w*")
 WHY = "a spec with an axis that does not divide a dimension is refused, or left out by a helper that looks for that"
 
 
@@ -86,6 +86,19 @@ def uneven_weights(module: Module, mesh: Mesh) -> Iterator[UnevenWeight]:
                 yield UnevenWeight(family, dim, axis, shards)
 
 
+def what_is_whole(weights: Sequence[UnevenWeight]) -> str:
+    """What is wrong with weights whose dimensions of one size an axis does not divide, in words.
+
+    Args:
+        weights: The weights.
+    """
+    names, first = shown(one.family.name for one in weights), weights[0]
+    return (
+        f"{names} {'is' if len(weights) == 1 else 'are'} whole along {first.axis!r}, which splits other weights: its "
+        f"devices do not divide dimension {first.dim} of {first.size}"
+    )
+
+
 def padding_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     """The program with such a dimension padded, wherever it has this size, and these weights split along the axis.
 
@@ -103,12 +116,10 @@ def padding_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         site = sites[0] if len(sites) == 1 else None
         place = None if site is None else (site[0], site[1].lineno, site[1].col_offset)
         dims = {member.index: _split(member, one) for one in group for member in one.family.members}
-        names = shown(one.family.name for one in group)
-        shards, at = dict(mesh.axes)[axis], "" if place is None else f" at {format_place(place)}"
+        at = "" if place is None else f" at {format_place(place)}"
         yield Cure(
             FindingKind.UNEVEN,
-            f"{names} {'is' if len(group) == 1 else 'are'} whole along {axis!r}, which splits other weights: its "
-            f"{shards} devices do not divide dimension {group[0].dim} of {size}",
+            what_is_whole(group),
             WHY,
             place,
             f"pad the dimension to {padded}{at}, and split it along {axis!r}",
@@ -183,7 +194,7 @@ def _patch(
     size = replaced(file, node.lineno, node.col_offset, node.end_col_offset or 0, text)
     members = {one.index: one for one in input_tensors(module.root)}
     trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
-    keys = {key for one in group for key in _WORD.findall(one.family.members[0].name)[-1:]}
+    keys = {key for one in group for key in parts_of(one.family.members[0].name)[-1:]}
     if any(_is_given(tree, keys, first.axis) for tree in trees):
         return size
     changed = [(members[index], sharding_of(new, mesh_name)) for index, new in dims.items()]

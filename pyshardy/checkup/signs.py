@@ -7,9 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import inf, prod
 
-from pyshardy.checkup import padding
+from pyshardy.checkup import manual_axes, padding
 from pyshardy.checkup.cures import LEAST_GAIN
-from pyshardy.checkup.manual_axes import WHY, idle_axes
 from pyshardy.checkup.padding import UnevenWeight
 from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
@@ -112,16 +111,17 @@ def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, 
     """The calls of `jax.shard_map` whose specs leave out axes, along which devices then compute the same."""
     rows = {row.source[:2]: row.kernel_seconds for row in found.by("line") if row.source}
     module, sizes = found.partition.before, dict(mesh.axes)
-    for one in idle_axes(module, mesh):
+    for one in manual_axes.idle_axes(module, mesh):
         bodies = [inner for _, body in one.ops for inner in body]
         lines = {place[:2] for inner in bodies for place in source_frames(inner.location, module.name)[:1]}
         seconds = sum(rows.get(line, 0.0) for line in lines) * (1 - 1 / prod(sizes[axis] for axis in one.axes))
         share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
         if share >= LEAST_GAIN:
-            names = " and ".join(f'"{axis}"' for axis in one.axes)
-            cure = f"name {names} in in_specs and out_specs on dimensions whose parts are computed alone, such as heads"
+            cure = (
+                f"name {one.names} in in_specs and out_specs on dimensions whose parts are computed alone, as of heads"
+            )
             what = f"{one.what}: {format_duration(seconds)} of a step"
-            yield share, Finding(FindingKind.KERNEL, what, WHY, one.place, cure, now, None)
+            yield share, Finding(FindingKind.KERNEL, what, manual_axes.WHY, one.place, cure, now, None)
 
 
 def _uneven(one: Uneven, now: Figures) -> Finding:
@@ -136,10 +136,7 @@ def _uneven(one: Uneven, now: Figures) -> Finding:
 
 
 def _uneven_weight(one: UnevenWeight, saved: int, now: Figures) -> Finding:
-    what = (
-        f"`{one.family.name}` is whole along {one.axis!r}, which splits other weights: its devices do not divide "
-        f"dimension {one.dim} of {one.size}, which costs {format_bytes(saved)} per device"
-    )
+    what = f"{padding.what_is_whole([one])}, which costs {format_bytes(saved)} per device"
     cure = _padding(one.size, one.multiple, one.axis)
     return Finding(FindingKind.UNEVEN, what, padding.WHY, None, cure, now, None)
 

@@ -98,12 +98,21 @@ class Written(NamedTuple):
 
     def fits(self, name: str) -> int:
         """How many parts of an input's name it is written for; 0 if not for the last one."""
-        parts = [part for part in _WORD.findall(name) if not part.isdigit()]
-        parts = parts[:-1] if len(parts) > 1 and parts[-1] in _HOLDERS else parts
+        parts = parts_of(name)
         if any(_found(pattern, name) for pattern in self.patterns):
             return len(parts)
         own = {one.removesuffix(ending) for one in self.names for ending in ("", *_ENDINGS)}
         return sum(part in own for part in parts) if parts and parts[-1] in own else 0
+
+
+def parts_of(name: str) -> list[str]:
+    """The parts of an input's name that a source may write: without numbers, and without what holds the array.
+
+    >>> parts_of("params['layers'][0]['up'].value")
+    ['params', 'layers', 'up']
+    """
+    parts = [part for part in _WORD.findall(name) if not part.isdigit()]
+    return parts[:-1] if len(parts) > 1 and parts[-1] in _HOLDERS else parts
 
 
 def entries_of(axes: Dims) -> list[str | tuple[str, ...] | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyshardy.costing.counting import Counted
-from pyshardy.costing.program import OpTraffic, SourceLine
+from pyshardy.costing.program import CostOp, OpTraffic, SourceLine
 from pyshardy.costing.topology import Topology
 from pyshardy.costing.windowed_products import WindowedOrigin
 
@@ -56,33 +56,36 @@ def rows_of(
     """
     found: dict[tuple[Any, ...], CollectiveCost] = {}
     ops: dict[tuple[Any, ...], dict[str, None]] = {}
-    shares = ((entry, *share) for entry in counted for share in entry.shares())
-    for entry, op, times, share in shares:
-        traffic, place, whole = op.traffic, op.place, entry.op.traffic
-        assert traffic is not None and whole is not None
-        source, cause, windowed = (None,) * 3 if place is None else (place.source, place.cause, place.windowed)
-        kind, count, sent_bytes = traffic.kind, 1, traffic.sent_bytes
-        if isinstance(place, WindowedOrigin):
-            kind, count, sent_bytes = "collective_permute", place.count, place.sent_bytes
-        axes = None if traffic.axes is None else ", ".join(name for name, _ in traffic.axes)
-        lanes = topology.lanes_of(traffic.axes, traffic.group_size)
-        names = [network.name for network in topology.hardware.networks]
-        networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
-        key = (kind, axes, networks, None if source is None else source[:2], cause)
-        if place is not None and place.scope is not None:
-            ops.setdefault(key, {})[place.scope] = None
-        count, sent = times * count, entry.times * sent_bytes
-        seconds = share * entry.times * seconds_of(whole)
-        if key in found:
-            row = found[key]
-            found[key] = replace(
-                row,
-                count=row.count + count,
-                sent_bytes_per_device=row.sent_bytes_per_device + sent,
-                seconds=row.seconds + seconds,
-            )
-        else:
-            row = CollectiveCost(kind, axes, networks, source, cause, count, sent, seconds, windowed=windowed)
-            found[key] = row
+    for entry in counted:
+        assert entry.op.traffic is not None
+        seconds = seconds_of(entry.op.traffic)
+        for op, times, share in entry.shares():
+            row = _row(op, times, entry.times, share * entry.times * seconds, topology)
+            key = (row.kind, row.axes, row.networks, None if row.source is None else row.source[:2], row.cause)
+            if op.place is not None and op.place.scope is not None:
+                ops.setdefault(key, {})[op.place.scope] = None
+            found[key] = _joined(found[key], row) if key in found else row
     rows = (replace(row, ops=tuple(ops.get(key, ()))) for key, row in found.items())
     return tuple(sorted(rows, key=lambda row: -row.seconds))
+
+
+def _row(op: CostOp, times: int, runs: int, seconds: float, topology: Topology) -> CollectiveCost:
+    """A collective that counts some times, and is sent in some runs."""
+    traffic, place = op.traffic, op.place
+    assert traffic is not None
+    source, cause, windowed = (None,) * 3 if place is None else (place.source, place.cause, place.windowed)
+    kind, count, sent_bytes = traffic.kind, 1, traffic.sent_bytes
+    if isinstance(place, WindowedOrigin):
+        kind, count, sent_bytes = "collective_permute", place.count, place.sent_bytes
+    axes = None if traffic.axes is None else ", ".join(name for name, _ in traffic.axes)
+    names = [network.name for network in topology.hardware.networks]
+    lanes = topology.lanes_of(traffic.axes, traffic.group_size)
+    networks = ", ".join(f"{names[lane.network]} {lane.size}" for lane in lanes)
+    return CollectiveCost(
+        kind, axes, networks, source, cause, times * count, runs * sent_bytes, seconds, windowed=windowed
+    )
+
+
+def _joined(one: CollectiveCost, other: CollectiveCost) -> CollectiveCost:
+    sent = one.sent_bytes_per_device + other.sent_bytes_per_device
+    return replace(one, count=one.count + other.count, sent_bytes_per_device=sent, seconds=one.seconds + other.seconds)

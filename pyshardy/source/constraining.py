@@ -22,12 +22,17 @@ SPECS = frozenset(("P", "PS", "PartitionSpec"))
 _PUTTING = frozenset(("device_put", "NamedSharding"))
 
 
-def helpers_of(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+@lru_cache(maxsize=64)
+def helpers_of(tree: ast.Module) -> tuple[ast.FunctionDef, ...]:
     """The functions of a file that constrain what they are given, and return that.
 
     Args:
         tree: The syntax of the file.
     """
+    return tuple(_helpers(tree))
+
+
+def _helpers(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     for node in ast.walk(tree):
         returned = node.body[-1] if isinstance(node, ast.FunctionDef) else None
         call = returned.value if isinstance(returned, ast.Return) else None
@@ -123,4 +128,5 @@ def _helper_lines(file: str, text: str) -> tuple[tuple[int, int], ...]:
 
 
 register_cache(_helper_lines.cache_clear)
+register_cache(helpers_of.cache_clear)
 register_cache(_constrains_alike.cache_clear)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from checkup.more_programs import MORE_CASES
 from checkup.programs import CASES as FIRST_CASES
+from checkup.value_programs import VALUE_CASES
 from search.patching import apply_patch, imported
 
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
-from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.signs import signs, uneven_parts
 from pyshardy.costing.chips import find_hardware
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 
-CASES = {**FIRST_CASES, **MORE_CASES}
+CASES = {**FIRST_CASES, **MORE_CASES, **VALUE_CASES}
 NAMES = sorted(CASES)
 SEEDED = {
     "axis lost at a lookup": 2, "one constraint for several values": 1, "micro-batches that split the axis": 1,
@@ -287,22 +286,6 @@ def test_results_that_leave_an_axis_out_are_the_same_on_its_devices_unless_they_
     (mesh,) = (mesh for mesh in found.partition.meshes.values() if mesh.axes)
     kernels = [one for _, one in signs(found, now, mesh) if one.kind is FindingKind.KERNEL]
     assert len(kernels) == count and all('leave out "model"' in one.what for one in kernels)
-
-
-def test_a_sum_by_design_comes_behind_faults(folder: Path) -> None:
-    """The product that a layer ends with is summed: other weights are a design, also where they save more."""
-    part = pyshardy.partition(load(CASES["three weights with one mistake"].sound, folder / "sums.py"))
-    name, mesh = next((name, mesh) for name, mesh in part.meshes.items() if mesh.axes)
-    cures = [one for one in conflict_cures(part, name, mesh) if "takes the sum" in one.why]
-    assert cures and all(one.is_design for one in cures)
-
-
-def test_weights_without_the_axis_of_the_batch_are_another_design(folder: Path) -> None:
-    """They are gathered where they are used, as FSDP does; a whole weight is no mended fault."""
-    part = pyshardy.partition(load(CASES["a rule that lacks an axis"].sound, folder / "whole.py"))
-    name, mesh = next((name, mesh) for name, mesh in part.meshes.items() if mesh.axes)
-    whole = [one for one in conflict_cures(part, name, mesh) if re.search(r"annotate `layers.* as P\(\)", one.text)]
-    assert whole and all(one.is_design for one in whole)
 
 
 def test_what_does_not_fit_comes_before_cures_that_do_not_mend_it(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cost.windowed import BATCHED
 
 import pyshardy
 from pyshardy.compilers.plugins import is_installed
@@ -114,23 +115,10 @@ def test_64_devices_are_too_many() -> None:
         assert (row.kind, row.count) == ("all_gather", 1)
 
 
-BATCHED = """
-sdy.mesh @mesh = <["data"=8]>
-func.func @main(%x: tensor<8x64x8448xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}, {{"data"}}]>}},
-                %w: tensor<8x8448x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"data"}}, {{}}]>}})
-    -> (tensor<8x64x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{out}]>}}) {{
-  %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
-    : (tensor<8x64x8448xbf16>, tensor<8x8448x64xbf16>) -> tensor<8x64x64xbf16>
-  return %0 : tensor<8x64x64xbf16>
-}}"""
-
-
-@pytest.mark.parametrize(
-    ("out", "is_windowed"), [('{"data"}, {}, {}', False), ('{}, {"data"}, {}', True), ('{}, {}, {"data"}', True)]
-)
-def test_a_sum_of_batched_products_is_cut_along_free_dimensions(out: str, is_windowed: bool) -> None:
+@pytest.mark.parametrize(("text", "is_windowed"), BATCHED)
+def test_a_sum_of_batched_products_is_cut_along_free_dimensions(text: str, is_windowed: bool) -> None:
     if not is_installed("tpu"):
         pytest.skip("the compiler for TPUs is not installed beside this Python")
     for compiler in ("tpu:v5e:2x4", "none"):
-        kinds, _ = sent(BATCHED.format(out=out), compiler)
+        kinds, _ = sent(text, compiler)
         assert ("collective_permute" in kinds) == is_windowed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from cost.windowed import BATCHED
 
 import pyshardy
 from pyshardy.costing.chips import find_hardware
@@ -134,22 +135,9 @@ def test_a_gather_over_some_devices_stays() -> None:
     assert with_windowed_products(before, LIMIT) is before
 
 
-BATCHED = """
-sdy.mesh @mesh = <["d"=8]>
-func.func @main(%x: tensor<8x64x8448xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{}}, {{"d"}}]>}},
-                %w: tensor<8x8448x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"d"}}, {{}}]>}})
-    -> (tensor<8x64x64xbf16> {{sdy.sharding = #sdy.sharding<@mesh, [{out}]>}}) {{
-  %0 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]
-    : (tensor<8x64x8448xbf16>, tensor<8x8448x64xbf16>) -> tensor<8x64x64xbf16>
-  return %0 : tensor<8x64x64xbf16>
-}}"""
-
-
-@pytest.mark.parametrize(
-    ("out", "expected"), [('{"d"}, {}, {}', False), ('{}, {"d"}, {}', True), ('{}, {}, {"d"}', True)]
-)
-def test_a_sum_that_is_scattered_along_a_batch_dimension_stays(out: str, expected: bool) -> None:
-    before = partitioned(BATCHED.format(out=out))
+@pytest.mark.parametrize(("text", "expected"), BATCHED)
+def test_a_sum_that_is_scattered_along_a_batch_dimension_stays(text: str, expected: bool) -> None:
+    before = partitioned(text)
     assert any(op.kind.name == "stablehlo.reduce_scatter" for op in before.body.ops)
     assert is_cut(before) == expected
 
