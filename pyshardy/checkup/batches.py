@@ -120,8 +120,11 @@ def _batch_dim_name(module: Module) -> tuple[str, int, int, int] | None:
 def _moved_batches(
     module: Module, free: Sequence[InterfaceTensor], mesh_name: str, sizes: Mapping[str, int]
 ) -> Iterator[Cure]:
-    """The inputs of one spec with an axis on another dimension, all at once."""
-    for dims, members in _by_spec([one for one in free if len(one.shape) > 1], sizes):
+    """The inputs of one spec with an axis on another dimension, all at once of which as long a dimension is split.
+
+    A rollout that is split along time is not as a batch of sequences.
+    """
+    for dims, members in _by_spec([one for one in free if len(one.shape) > 1], sizes, by_size=True):
         rank = min(len(one.shape) for one in members)
         for way in _exchanged((*dims, *[()] * (rank - len(dims)))):
             if all(are_equal_shards(one.shape, way, sizes) for one in members):
@@ -132,13 +135,18 @@ def _moved_batches(
                 yield replace(annotation_cure(module, edit, members, "", None), what=what)
 
 
-def _by_spec(free: Sequence[InterfaceTensor], sizes: Mapping[str, int]) -> list[tuple[Dims, list[InterfaceTensor]]]:
-    """The inputs that are split, by their axes; those of most inputs first."""
-    found: dict[Dims, list[InterfaceTensor]] = {}
+def _by_spec(
+    free: Sequence[InterfaceTensor], sizes: Mapping[str, int], by_size: bool = False
+) -> list[tuple[Dims, list[InterfaceTensor]]]:
+    """The inputs that are split, by their axes, and by the sizes of what these split; those of most inputs first."""
+    found: dict[tuple[Dims, tuple[int, ...]], list[InterfaceTensor]] = {}
     for one in free:
         if one.sharding is not None and axes_of(one) and set(axes_of(one)) <= sizes.keys():
-            found.setdefault(without_end(dims_of(one.sharding)), []).append(one)
-    return sorted(found.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]
+            dims = without_end(dims_of(one.sharding))
+            split = tuple(size for size, axes in zip(one.shape, dims) if axes) if by_size else ()
+            found.setdefault((dims, split), []).append(one)
+    largest = sorted(found.items(), key=lambda item: -len(item[1]))[:_MOST_WHOLE]
+    return [(dims, members) for (dims, _), members in largest]
 
 
 def _exchanged(dims: Dims) -> Iterator[Dims]:

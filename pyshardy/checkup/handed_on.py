@@ -91,7 +91,8 @@ def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> st
     replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
     given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
     alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
-    return returned_patch(jit_call(files, function_of(module)), outputs, replaced, files, alike)
+    new = [one.name for one in found if one.index in changed]
+    return returned_patch(jit_call(files, function_of(module)), outputs, replaced, files, alike, new)
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:

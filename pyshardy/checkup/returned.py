@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyshardy.checkup.source import JitCall, replaced_all
+from pyshardy.checkup.source import JitCall, leaves_open, replaced_all
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.report.patch import mesh_variable, name_of_class
@@ -29,13 +29,15 @@ _Path = tuple[int | str, ...]
 class _Leaf:
     """An output: its path, its sharding as code, and the argument that it replaces, if any, by its head and its path.
 
-    If the output should have the sharding of that argument, `given` is the entry of `in_shardings` for it, as code.
+    If the output should have the sharding of that argument, `given` is the entry of `in_shardings` for it, as code. An
+    output that is changed gets another sharding than it has.
     """
 
     path: _Path
     text: str
     argument: tuple[str, _Path] | None = None
     given: str = ""
+    is_changed: bool = True
 
 
 def returned_patch(
@@ -44,8 +46,9 @@ def returned_patch(
     replaced: Mapping[str, str] | None = None,
     files: Sequence[str] = (),
     as_given: Collection[str] = (),
+    changed: Collection[str] | None = None,
 ) -> str:
-    """A diff that gives the `jax.jit` of a function shardings of all its outputs.
+    """A diff that gives the `jax.jit` of a function shardings of its outputs.
 
     Args:
         call: Where the function is jitted; None if that is unknown.
@@ -53,6 +56,7 @@ def returned_patch(
         replaced: The names of arguments by those of the outputs that replace them.
         files: The user's files, which say what is a list and what a tuple: names do not.
         as_given: The outputs that are to be sharded as the arguments that they replace.
+        changed: The outputs that get another sharding; by default all. Of a tuple only their entries are written anew.
 
     Returns:
         The diff; empty where the outputs are other trees than tuples, lists and dictionaries, where it is not known
@@ -69,10 +73,43 @@ def returned_patch(
         argument = _parsed((replaced or {}).get(name, ""))
         node = call.ins.get(argument[0]) if argument is not None and name in as_given else None
         given = "" if node is None else ast.unparse(node)
-        leaves.append(_Leaf(found[1], text(axes), argument, given))
+        leaves.append(_Leaf(found[1], text(axes), argument, given, changed is None or name in changed))
     trees = [tree for file in files if (tree := syntax_tree(file)) is not None]
+    if isinstance(call.out, ast.Tuple) and (entries := _entries(call.out, leaves)):
+        return _entries_patch(call.file, entries, trees)
     code = _tree(leaves, 0, trees)
     return call.out_patch(code) if code else ""
+
+
+def _entries(out: ast.Tuple, leaves: Sequence[_Leaf]) -> list[tuple[ast.expr, list[_Leaf]]]:
+    """The entries of a tuple, each with its outputs; empty if these are another tree."""
+    found: dict[int | str, list[_Leaf]] = {}
+    for leaf in leaves:
+        found.setdefault(leaf.path[0] if leaf.path else "", []).append(leaf)
+    is_same = list(found) == list(range(len(out.elts))) and not any(isinstance(one, ast.Starred) for one in out.elts)
+    return list(zip(out.elts, found.values())) if is_same else []
+
+
+def _entries_patch(file: str, entries: Sequence[tuple[ast.expr, Sequence[_Leaf]]], trees: Sequence[ast.Module]) -> str:
+    """A diff of the entries with an output that gets another sharding; an entry that has the same is used again."""
+    kept = {
+        shape: ast.unparse(node)
+        for node, leaves in entries
+        if not any(leaf.is_changed for leaf in leaves) and (shape := _shape(leaves)) and not leaves_open(node)
+    }
+    texts: dict[tuple[int, int, int], str] = {}
+    for node, leaves in entries:
+        if any(leaf.is_changed for leaf in leaves):
+            code = kept.get(_shape(leaves)) or _tree(leaves, 1, trees)
+            if not code or node.lineno != node.end_lineno:
+                return ""
+            texts[node.lineno, node.col_offset, node.end_col_offset or 0] = code
+    return replaced_all(file, texts)
+
+
+def _shape(leaves: Sequence[_Leaf]) -> tuple[tuple[_Path, str], ...]:
+    """The paths below an entry and their shardings; empty if some are left to JAX."""
+    return () if any(leaf.text == _NONE for leaf in leaves) else tuple((leaf.path[1:], leaf.text) for leaf in leaves)
 
 
 def given_patch(call: JitCall, arguments: Mapping[str, Dims | None], files: Sequence[str] = ()) -> str:

@@ -42,7 +42,7 @@ def signs(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, Findin
             yield one.bytes / now.bytes, _uneven(one, now)
     for weight in padding.uneven_weights(found.partition.before, mesh):
         saved = round(weight.family.bytes * (1 - 1 / dict(mesh.axes)[weight.axis]))
-        if saved >= LEAST_GAIN * now.bytes:
+        if weight.is_used and saved >= LEAST_GAIN * now.bytes:
             yield saved / now.bytes, _uneven_weight(weight, saved, now)
     rows = too_exact(found.partition.propagated)
     saved = sum(row.bytes_per_device for row in rows) // 2

@@ -194,16 +194,16 @@ def _call(file: str, call: ast.Call, function: ast.expr, names: Sequence[str]) -
     given = next((word.value for word in call.keywords if word.arg == _IN), None)
     donated = next((word for word in call.keywords if (word.arg or "").startswith(_DONATE)), None)
     entries = given.elts if isinstance(given, ast.Tuple | ast.List) else []
-    ins = {name: one for name, one in _paired(names, entries) if not _leaves_open(one)}
+    ins = {name: one for name, one in _paired(names, entries) if not leaves_open(one)}
     return JitCall(file, *max(ends), True, ast.unparse(function), out, ins, donated)
 
 
-def _leaves_open(node: ast.AST) -> bool:
-    """Whether an entry of `in_shardings` leaves some arrays to JAX."""
+def leaves_open(node: ast.AST) -> bool:
+    """Whether an entry of `in_shardings` or `out_shardings` leaves some arrays to JAX."""
     if isinstance(node, ast.Constant):
         return node.value is None
     is_spec = isinstance(node, ast.Call) and name_of(node.func) in _SPECS
-    return not is_spec and any(map(_leaves_open, ast.iter_child_nodes(node)))
+    return not is_spec and any(map(leaves_open, ast.iter_child_nodes(node)))
 
 
 def _paired(names: Sequence[str], entries: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:

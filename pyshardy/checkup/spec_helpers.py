@@ -19,6 +19,7 @@ PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
 """Functions of flax that take the axes as a tuple."""
 _MOST_DEEP = 2
 """The functions that axes are handed on through, from one to the next."""
+_KEYWORD = "sharding"
 _JIT_KEYWORDS = frozenset(("in_shardings", "out_shardings"))
 
 
@@ -88,6 +89,7 @@ class SpecHelpers(NamedTuple):
         constants: The variables that are specs, with their axes.
         templates: Those that make a spec of several arguments, as `dense(features, rows, columns)`.
         axes: Axes of which a tuple is a spec.
+        own: Those that have one spec of their own, as `rows(*shape)` that gives all arrays the sharding of a batch.
     """
 
     makers: Mapping[str, tuple[int, str]]
@@ -95,6 +97,7 @@ class SpecHelpers(NamedTuple):
     constants: Mapping[str, Constant]
     templates: Mapping[str, Template] = {}
     axes: frozenset[str] = frozenset()
+    own: Mapping[str, tuple[ast.Call, Dims]] = {}
 
 
 Makers = frozenset[tuple[str, int, str]]
@@ -142,7 +145,9 @@ def helpers_in(tree: ast.Module, known: Makers = frozenset()) -> SpecHelpers:
     for name, one in [*functions] * _MOST_DEEP:
         if name not in makers and name not in takers and (found := _template(one, templates)) is not None:
             templates[name] = found
-    return SpecHelpers(makers, takers, dict(constants_in(tree)), templates)
+    taken = makers.keys() | takers.keys() | templates.keys()
+    own = {name: spec for name, one in functions if name not in taken and (spec := _own_spec(tree, one)) is not None}
+    return SpecHelpers(makers, takers, dict(constants_in(tree)), templates, own=own)
 
 
 register_cache(helpers_in.cache_clear)
@@ -200,6 +205,25 @@ def constant_of(value: ast.expr) -> Constant | None:
         return None
     axes, mesh = axes_of_entries(spec.args), ast.unparse(value.args[0]) if is_sharding else ""
     return None if axes is None else Constant(axes, ast.unparse(spec.func), ast.unparse(value.func), mesh, spec)
+
+
+def _own_spec(tree: ast.Module, function: ast.FunctionDef | ast.Lambda) -> tuple[ast.Call, Dims] | None:
+    """The only spec in a function that makes arrays, or the variable that is one and is used nowhere else."""
+    words = [node for node in ast.walk(function) if isinstance(node, ast.keyword) and node.arg == _KEYWORD]
+    if len(words) != 1:
+        return None
+    value, own = words[0].value, words[0].value
+    if isinstance(value, ast.Name) and _uses(tree, value.id) == 1:
+        made = [
+            pair[1]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            for pair in assigned(node)
+            if isinstance(pair[0], ast.Name) and pair[0].id == value.id
+        ]
+        own = made[0] if len(made) == 1 else value
+    found = constant_of(own)
+    return None if found is None or found.made is None else (found.made, found.axes)
 
 
 def _is_for_a_jit(tree: ast.Module, name: str) -> bool:

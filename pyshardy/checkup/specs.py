@@ -67,6 +67,10 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     found = [_place_of(one, of_keras if one.path else written) for one in variables or changes]
     if layout is not None and not any(found) and (text := _layout_patch(*layout, changes)):
         return text
+    known = [place.spec for places in found for place in places]
+    shared = {one.node for one in known if one.is_shared}
+    if any(one.spec.is_shared and one.spec.node in shared and one.spec not in known for one in written):
+        return ""
     texts: dict[str, dict[tuple[int, int, int], str]] = {}
     for places, change in zip(found, variables or changes):
         parts = places[0].spec.parts(change.new) if len(places) == 1 else {}

@@ -52,6 +52,7 @@ class Written(NamedTuple):
         fixed: The number of arguments before the axes.
         constants: The variables of the file that are specs, of which another one may have the new axes.
         template: The function that is called, if it makes the spec of several arguments.
+        is_shared: Whether it stands in a function, and is for all that calls of the function make.
     """
 
     node: ast.Call | ast.Tuple | ast.Name
@@ -61,6 +62,7 @@ class Written(NamedTuple):
     fixed: int = 0
     constants: Mapping[str, Constant] = {}
     template: Template | None = None
+    is_shared: bool = False
 
     def parts(self, new: Dims) -> dict[ast.expr, str]:
         """What to replace for other axes, with the new code; nothing if the call of a function cannot say them."""
@@ -252,6 +254,8 @@ def _made(call: ast.Call, names: tuple[str, ...], patterns: tuple[str, ...], hel
         named = [str(one.value.value) for one in call.keywords if isinstance(one.value, ast.Constant)] if of else []
         own = (*names, *_texts(call.args[:fixed]), *named, *filter(None, [of]))
         return Written(call, axes, own, patterns, fixed)
+    if name in helpers.own:
+        return Written(*helpers.own[name], names, patterns, is_shared=True)
     template = helpers.templates.get(name)
     entries = None if template is None else template.entries_of(call)
     axes = None if entries is None else axes_of_entries(entries)
@@ -286,6 +290,10 @@ def _children(node: ast.AST, helpers: SpecHelpers) -> Iterator[tuple[ast.AST, tu
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values):
             yield value, (str(key.value),) if isinstance(key, ast.Constant) else (), ()
+    elif isinstance(node, ast.DictComp) and isinstance(node.generators[0].iter, ast.Tuple | ast.List):
+        is_key = name_of(node.key) == name_of(node.generators[0].target)
+        keys = _texts(node.generators[0].iter.elts) if is_key else []
+        yield from ((node.value, tuple(names), ()) for names in ([[key] for key in keys] or [[]]))
     elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         key = node.targets[0].slice
         text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,15 +10,18 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from pyshardy.core.text import format_bytes
+from pyshardy.core.text import counted, format_bytes
 from pyshardy.report.cost import format_duration
 from pyshardy.report.layout import paragraph
-from pyshardy.report.patch import merged_patches
+from pyshardy.report.patch import changed_places, merged_patches
 from pyshardy.report.printing import Page, Printable
 from pyshardy.source.places import SourcePlace
 
 _SCREEN = 23
 """The lines of a screen of 24, but for the one that says which findings are not in the patch."""
+
+
+_HAS_LINE = re.compile(r"\.py:\d")
 
 
 class _Room(NamedTuple):
@@ -115,8 +119,11 @@ class Finding:
 
     @property
     def advice(self) -> str:
-        """What to do, said as a design if it is one."""
-        return f"{'another design' if self.is_design else 'do'}: {self.cure}"
+        """What to do, and at which line if the patch is for one; said as a design if it is one."""
+        lines = [] if _HAS_LINE.search(self.cure) else [f"{file}:{line}" for file, line in changed_places(self.patch)]
+        more = f" and {counted(len(lines) - 1, 'other line')}" if len(lines) > 1 else ""
+        at = f" ({lines[0]}{more})" if lines else ""
+        return f"{'another design' if self.is_design else 'do'}: {self.cure}{at}"
 
     def to_json(self) -> dict[str, Any]:
         """The finding as JSON-ready data."""

@@ -246,6 +246,18 @@ def merged_patches(patches: Sequence[str]) -> str:
     return "".join(_diff_of(names, known, edits) for names, (known, edits) in files.items())
 
 
+def changed_places(patch: str) -> list[tuple[str, int]]:
+    """The files and lines that a diff changes, in its order.
+
+    Args:
+        patch: The diff.
+
+    >>> changed_places("--- a/f.py\\n+++ b/f.py\\n@@ -1,2 +1,2 @@\\n x = 1\\n-y = 2\\n+y = 3\\n")
+    [('f.py', 2)]
+    """
+    return [(old.removeprefix("a/"), edit.first + 1) for (old, _), _, edits in _parsed_patch(patch) for edit in edits]
+
+
 def _parsed_patch(text: str) -> Iterator[tuple[tuple[str, str], dict[int, str], list[_Edit]]]:
     """The files of a diff: their names, the old lines that it shows, by number, and the edits."""
     lines = text.splitlines(keepends=True)

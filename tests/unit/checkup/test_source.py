@@ -219,6 +219,20 @@ def test_outputs_of_a_tree_with_attributes_get_what_is_given_to_the_argument(fil
     assert returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], ["result[0].step"]) == ""
 
 
+def test_an_entry_of_an_output_with_the_same_shardings_is_used_again(file: Path) -> None:
+    """Where the tree cannot be written out; a tuple on several lines keeps its other entries."""
+    jitted = "step = jit(f, out_shardings=(\n    given,\n    whole,\n    None,\n))"
+    file.write_text(f"from jax.sharding import PartitionSpec as P\n{jitted}\n")
+    tree = {".a": (("x",),), ".b": ()}
+    outputs: dict[str, Dims | None] = {f"result[{k}]{name}": dims for k in (0, 1) for name, dims in tree.items()}
+    outputs["result[2].c"] = None
+    call, new = jit_call([str(file)], "f"), ["result[1].a"]
+    assert added(returned_patch(call, outputs, changed=new)) == ["    given,"]
+    assert returned_patch(call, {**outputs, "result[0].a": ()}, changed=new) == ""
+    assert returned_patch(call, {**outputs, "result[0].a": None, "result[1].a": None}, changed=new) == ""
+    assert returned_patch(call, {**outputs, "result[3]": ()}, changed=new) == ""
+
+
 @pytest.mark.parametrize(
     "before, after",
     [

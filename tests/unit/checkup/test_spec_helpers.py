@@ -92,3 +92,28 @@ class Net:
 """
     text = patched(source, SpecChange("net.down", (("model",),), ((), ("model",))))
     assert text == source.replace('(16, 8), "model", None', '(16, 8), None, "model"')
+
+
+ROLLOUT = """\
+BY_ROW = NamedSharding(mesh, P("x"))
+ROLLOUT = NamedSharding(mesh, P("x"))
+
+
+def rollout(*tail):
+    return jax.ShapeDtypeStruct((64, 512, *tail), jnp.float32, sharding=ROLLOUT)
+
+
+roll = {name: rollout() for name in ("rewards", "dones")}
+roll |= {"obs": rollout(16)}
+last = jax.ShapeDtypeStruct((512,), jnp.float32, sharding=BY_ROW)
+"""
+
+
+def test_the_spec_of_a_function_is_for_all_that_it_makes() -> None:
+    changes = [SpecChange(f"roll['{name}']", (("x",),), ((), ("x",))) for name in ("rewards", "dones", "obs")]
+    text = patched(ROLLOUT, *changes)
+    assert 'ROLLOUT = NamedSharding(mesh, P(None, "x"))' in text and text.count("None") == 1
+    literal = ROLLOUT.replace("sharding=ROLLOUT", 'sharding=NamedSharding(mesh, P("x"))')
+    assert 'sharding=NamedSharding(mesh, P(None, "x"))' in patched(literal, *changes)
+    assert patched(ROLLOUT, *changes[:2]) == patched(ROLLOUT, changes[0], changes[2]) == ""
+    assert patched(ROLLOUT + "other = jax.ShapeDtypeStruct((8,), sharding=ROLLOUT)\n", *changes) == ""
