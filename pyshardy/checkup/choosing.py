@@ -16,8 +16,8 @@ _NEAR_IF_CHANGED = 0.9
 
 The cause of a loss saves as much as a cure further on, as far as estimates can tell; what saves less is another design.
 """
-_MOST_LESS = 0.2
-"""However much is saved, a program that takes a fifth longer than another is not as good."""
+_MOST_TIME = 1.2
+"""However much both save, a program that takes this times as long as another is not as good."""
 _ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
 """What leaves all annotations that the user wrote."""
 _ORDER = (
@@ -47,7 +47,11 @@ def best_of(paying: Sequence[Tried]) -> Tried:
     faults = [one for one in paying if not one.cure.is_design]
     best = (faults or paying)[0]
     beside = faults if faults and best.cure.is_exact else paying
-    near = [one for one in beside if one.worth >= max(_near(one.cure) * best.worth, best.worth - _MOST_LESS)]
+    near = [
+        one
+        for one in beside
+        if one.worth >= _near(one.cure) * best.worth and one.figures.seconds <= _MOST_TIME * best.figures.seconds
+    ]
     return min(near, key=lambda one: (_rank(one.cure), -one.worth))
 
 

@@ -23,6 +23,7 @@ from pyshardy.checkup.handed_on import donation_cures, output_cures
 from pyshardy.checkup.ignored import ignored_cures
 from pyshardy.checkup.linked import linked_cures
 from pyshardy.checkup.manual_axes import manual_cures
+from pyshardy.checkup.merged import merge_cures
 from pyshardy.checkup.odd_ones import odd_cures
 from pyshardy.checkup.padding import padding_cures
 from pyshardy.checkup.ports import conflict_cures
@@ -275,6 +276,7 @@ class _Checkup:
             donation_cures(own.before),
             self._output_cures(),
             micro_batch_cures(own),
+            merge_cures(own),
             manual_cures(own.before, self.mesh),
             iter(wider),
             odd_cures(own.before, self.mesh),

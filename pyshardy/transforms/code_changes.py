@@ -1,4 +1,4 @@
-"""Programs as they would be with other code: an op on shards, micro-batches of every n-th row, interleaved pieces."""
+"""Programs as they would be with other code: an op on shards, and rows and pieces in another order."""
 
 from __future__ import annotations
 
@@ -84,6 +84,56 @@ def stride_micro_batches(op: Op, attrs: AttrTable) -> None:
     order = [1, 0, *range(2, 2 + len(rest))]
     turned = builder.value("transpose", [divided], op.result.type, permutation=builder.array(order))
     op.result.replace_uses(turned)
+    op.erase()
+
+
+def merged_dimension(op: Op) -> int | None:
+    """The first of two dimensions that a reshape makes one, or that it makes of one; None for another op."""
+    if op.name != RESHAPE or not op.result.type.is_static or not op.operands[0].type.is_static:
+        return None
+    return two_of_one(op.operands[0].type.shape or (), op.result.type.shape or ())
+
+
+def two_of_one(one: tuple[int, ...], other: tuple[int, ...]) -> int | None:
+    """The first of two dimensions of one shape that are one in another; None if they differ in more.
+
+    >>> two_of_one((64, 128, 32), (8192, 32)), two_of_one((64, 32, 128), (8192, 32))
+    (0, None)
+    """
+    whole, apart = sorted((one, other), key=len)
+    for dim, size in enumerate(whole if len(apart) == len(whole) + 1 else ()):
+        first, second = apart[dim : dim + 2]
+        if (
+            first * second == size
+            and 1 not in (first, second)
+            and apart == (*whole[:dim], first, second, *whole[dim + 1 :])
+        ):
+            return dim
+    return None
+
+
+def merge_the_other_way(op: Op, attrs: AttrTable) -> None:
+    """Let the second of two dimensions that a reshape merges come first, also where it makes them of one.
+
+    Args:
+        op: A reshape for which `merged_dimension` finds one.
+        attrs: The attributes and types of the module.
+    """
+    dim = merged_dimension(op)
+    assert dim is not None
+    builder, value, type_ = Builder(attrs, op, op.place), op.operands[0], op.result.type
+    before, after = list(value.type.shape or ()), list(type_.shape or ())
+    is_merge = len(before) > len(after)
+    order = list(range(max(len(before), len(after))))
+    order[dim : dim + 2] = dim + 1, dim
+    swapped = builder.array(order)
+    apart = [(before if is_merge else after)[at] for at in order]
+    if is_merge:
+        turned = builder.value("transpose", [value], builder.like(apart, value.type), permutation=swapped)
+        made = builder.reshape(turned, after)
+    else:
+        made = builder.value("transpose", [builder.reshape(value, apart)], type_, permutation=swapped)
+    op.result.replace_uses(made)
     op.erase()
 
 

@@ -170,7 +170,41 @@ arguments = {"table": fitting((VOCABULARY, 1024), "model", None), "layers": laye
 """
 )
 
+_MERGED = (
+    HEAD
+    + """\
+def layer(p, x):
+    scores = jax.nn.softmax(jnp.einsum("tbd,sbd->bts", x, x))
+    x = x + jnp.einsum("bts,sbd->tbd", scores, x)
+    flat = x.swapaxes(0, 1).reshape(-1, 1024)
+    y = jax.nn.gelu(flat @ p["up"]) @ p["down"]
+    return constrain(x + y.reshape(64, 512, 1024).swapaxes(0, 1), P(None, "data"))
+
+
+def loss(layers, x):
+    for p in layers:
+        x = layer(p, x)
+    return (x.astype(jnp.float32) ** 2).mean()
+
+
+def update(layers, x):
+    return jax.tree.map(lambda p, g: p - g, layers, jax.grad(loss)(layers, x))
+
+
+def make():
+    return {"up": array((1024, 4096), P(None, "model")), "down": array((4096, 1024), P("model", None))}
+
+
+step = jax.jit(update, donate_argnames=("layers",))
+arguments = [make() for _ in range(2)], array((512, 64, 1024), P(None, "data"))
+"""
+)
+
 VALUE_CASES = {
+    "sequences that are merged behind time": Case(
+        _MERGED, (("flat = x.swapaxes(0, 1).reshape", "flat = x.reshape"), ("y.reshape(64, 512, 1024).swapaxes(0, 1)", "y.reshape(512, 64, 1024)")),
+        ("lost axis",), 'behind dimension 0 of 512, so it loses "data"',
+    ),
     "a vocabulary that an axis does not divide": Case(
         _VOCABULARY, (("VOCABULARY = 50304", "VOCABULARY = 50257"),), ("uneven",), "dimension 0 of 50257",
     ),

@@ -20,6 +20,8 @@ from pyshardy.ir.op_lists import ops_in
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.transforms.code_changes import (
     interleave_pieces,
+    merge_the_other_way,
+    merged_dimension,
     pieces_of,
     run_on_shards,
     stride_micro_batches,
@@ -97,6 +99,26 @@ def test_strided_micro_batches_are_those_of_the_code() -> None:
     made = loaded(lambda x: step(x, False), (P("a"),), arguments)
     after = changed(made, takes_micro_batches, lambda op: stride_micro_batches(op, made.attrs))
     right = step(arguments[0], True)
+    assert same(results(after, arguments), right)
+    assert not same(results(made, arguments), right)
+
+
+def test_dimensions_that_are_merged_the_other_way_are_those_of_the_code() -> None:
+    """Also where they are made of one again, and in the gradient."""
+
+    def loss(x: jax.Array, w: jax.Array, swapped: bool) -> jax.Array:
+        turned = x.swapaxes(1, 2) if swapped else x
+        rows = turned.reshape(2, -1, 8) @ w
+        rows = rows * jnp.arange(rows.shape[1])[None, :, None]  # differs by the order of rows
+        back = rows.reshape(*turned.shape[:3], 8)
+        return (jnp.tanh(back.swapaxes(1, 2) if swapped else back) * x).sum()
+
+    arguments = numbers(2, 6, 4, 8), numbers(8, 8)
+    made = loaded(jax.value_and_grad(lambda x, w: loss(x, w, False), (0, 1)), (P(None, None, "a"), P()), arguments)
+    found = [op for op in ops_in(made.root) if merged_dimension(op) is not None]
+    assert len(found) >= 4 and {merged_dimension(op) for op in found} == {1}
+    after = changed(made, lambda op: merged_dimension(op) is not None, lambda op: merge_the_other_way(op, made.attrs))
+    right = jax.value_and_grad(lambda x, w: loss(x, w, True), (0, 1))(*arguments)
     assert same(results(after, arguments), right)
     assert not same(results(made, arguments), right)
 

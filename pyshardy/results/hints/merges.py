@@ -1,0 +1,69 @@
+"""Dimensions that a reshape merges in the order in which the axes of the second are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyshardy.core.axes import Axes
+from pyshardy.explain.why import Why
+from pyshardy.ir.module import Module
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.results.hints.code import Code, CodeEdit
+from pyshardy.source.places import SourcePlace, format_place
+from pyshardy.transforms.code_changes import RESHAPE, merge_the_other_way, merged_dimension
+
+_Reshape = tuple[SourcePlace, tuple[int, ...] | None, tuple[int, ...] | None]
+"""The line of a reshape and its two shapes."""
+
+
+def merged_behind(why: Why, module: Module) -> Iterator[CodeEdit]:
+    """Dimensions that are merged behind whole ones and lose their axes, merged before them instead.
+
+    Args:
+        why: Explains the values of the propagated program.
+        module: The program as the user gave it.
+    """
+    lost = dict(_losses(why))
+    pairs: dict[tuple[int, int], list[tuple[Code, Axes, int]]] = {}
+    for op in ops_named(module.root, (RESHAPE,)):
+        code, dim = Code.of(op, module.name), merged_dimension(op)
+        shapes = op.operands[0].type.shape, op.result.type.shape
+        axes = lost.get((code.path[0], *shapes)) if code.path else None
+        if dim is not None and axes is not None:
+            first, second, *_ = max((shape or () for shape in shapes), key=len)[dim:]
+            pairs.setdefault((first, second), []).append((code, axes, dim))
+    for (first, second), found in pairs.items():
+        merges = [one for one in found if len(one[0].shapes[0] or ()) > len(one[0].shapes[1] or ())]
+        for code, axes, dim in merges[:1]:
+            names = " and ".join(f'"{axis.name}"' for axis in axes)
+            place = code.path[0]
+            swap = f".swapaxes({dim}, {dim + 1})"
+            what = (
+                f"the reshape at {format_place(place)} merges dimension {dim + 1} of {second} behind dimension {dim} "
+                f"of {first}, so it loses {names}"
+            )
+            text = (
+                f"merge them in the other order at {format_place(place)}: x{swap}.reshape(...), and reshape(...){swap} "
+                f"where they are made of one again; or keep both, as jax.vmap twice does"
+            )
+            codes = tuple(dict.fromkeys(one for one, _, _ in found))
+            yield CodeEdit(what, text, place, codes, merge_the_other_way, "if each row is computed by itself")
+
+
+def _losses(why: Why) -> Iterator[tuple[_Reshape, Axes]]:
+    """The reshapes that merge a dimension that is split behind one that is whole, or make such ones, and its axes."""
+    subject, program = why.subject, why.subject.program
+    for number in range(subject.op_count):
+        if program.kind(number).name != RESHAPE:
+            continue
+        label, values = why.names.label(number), (program.operands[number][0], program.results[number][0])
+        before, after = (program.shapes[value] for value in values)
+        apart, whole = sorted(values, key=lambda value: -len(program.shapes[value] or ()))
+        given, merged = subject.sharding(apart), subject.sharding(whole)
+        if given is None or given.rank < 2 or label.file is None:
+            continue
+        for first, second in zip(range(given.rank), range(1, given.rank)):
+            axes = given.dims[second].axes
+            is_kept = merged is not None and any(axis in dim.axes for dim in merged.dims for axis in axes)
+            if axes and not given.dims[first].axes and not is_kept:
+                yield ((label.file, label.line, label.column), before, after), axes
