@@ -64,7 +64,8 @@ def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
             ways = split_further(members[0].shape[: len(dims)], dims, axis, sizes)[:_MOST_WAYS]
             for way in [way for way in ways if all(are_equal_shards(one.shape, way, sizes) for one in members)]:
                 edit = AnnotationEdit(True, indices, sharding_of(way, mesh_name))
-                what = f'{are(members)} {spec_text(members[0])}, so every device along "{axis}" holds and reads all'
+                read = f"{are(module, members)} {spec_text(members[0])}"
+                what = f'{read}, so every device along "{axis}" holds and reads all'
                 cure = annotation_cure(module, edit, inputs, "", None)
                 yield replace(cure, kind=FindingKind.LAYOUT, what=what, is_design=True)
     yield from _moved_batches(module, free, mesh_name, sizes)
@@ -129,9 +130,8 @@ def _moved_batches(
         for way in _exchanged((*dims, *[()] * (rank - len(dims)))):
             if all(are_equal_shards(one.shape, way, sizes) for one in members):
                 edit = AnnotationEdit(True, tuple(one.index for one in members), sharding_of(way, mesh_name))
-                what = (
-                    f"{are(members)} {spec_text(members[0])}, and what reads it is better off with {format_spec(way)}"
-                )
+                read = f"{are(module, members)} {spec_text(members[0])}"
+                what = f"{read}, and what reads it is better off with {format_spec(way)}"
                 yield replace(annotation_cure(module, edit, members, "", None), what=what)
 
 

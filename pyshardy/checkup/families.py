@@ -9,6 +9,7 @@ from itertools import takewhile
 from math import prod
 from typing import NamedTuple
 
+from pyshardy.checkup.keras_paths import paths_in_lists, told_name
 from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
@@ -79,17 +80,18 @@ def families(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
     ties = ties_in(module, given, output_tensors(module.root))
     inputs = [one for place, one in enumerate(given) if place in ties and one.shape and one.sharding is not None]
     inputs = [one for one in inputs if all(axis in sizes for axis in axes_of(one))]
-    found: dict[tuple[str, tuple[int, ...]], list[InterfaceTensor]] = {}
+    found: dict[tuple[str, tuple[int, ...], str], list[InterfaceTensor]] = {}
+    paths = paths_in_lists(module)
     for one in sorted(inputs, key=lambda one: len(_KEYS.findall(one.name))):
-        name = general(one.name)
-        own = (key for key in found if key[1] == one.shape and _belongs(name, key[0]))
-        found.setdefault(next(own, (name, one.shape)), []).append(one)
-    for (name, _), members in found.items():
+        name, path = general(one.name), general(paths.get(one.index, ""))
+        own = (key for key in found if key[1] == one.shape and key[2] == path and (path or _belongs(name, key[0])))
+        found.setdefault(next(own, (name, one.shape, path)), []).append(one)
+    for (name, *_), members in found.items():
         dims = max((dims_of(one.sharding) for one in members if one.sharding), key=lambda one: _shards(one, sizes))
         held = sum(known_bytes(one.shape, one.element) / prod(sizes[axis] for axis in axes_of(one)) for one in members)
         weights = [one for one in members if general(one.name) == name]
         members = [*weights, *(one for one in members if one not in weights)]
-        yield Family(common(one.name for one in weights), tuple(members), dims, held)
+        yield Family(common(told_name(module, one) for one in weights), tuple(members), dims, held)
 
 
 def others(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
@@ -104,10 +106,10 @@ def others(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
     for place, one in enumerate(inputs):
         if place not in ties and one.shape and one.sharding is not None and all(axis in sizes for axis in axes_of(one)):
-            alike.setdefault((general(one.name), one.sharding), []).append(one)
+            alike.setdefault((general(told_name(module, one)), one.sharding), []).append(one)
     for (_, sharding), members in alike.items():
         held = sum(known_bytes(one.shape, one.element) / _shards(dims_of(sharding), sizes) for one in members)
-        yield Family(common(one.name for one in members), tuple(members), dims_of(sharding), held)
+        yield Family(common(told_name(module, one) for one in members), tuple(members), dims_of(sharding), held)
 
 
 def frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:

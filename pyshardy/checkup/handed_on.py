@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod
 
 from jaxlib.mlir import ir
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import dims_of, ties_in
+from pyshardy.checkup.families import ties_in
 from pyshardy.checkup.ports import annotation_patch
-from pyshardy.checkup.returned import returned_patch
+from pyshardy.checkup.returned import outputs_patch
 from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
@@ -20,7 +20,6 @@ from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_t
 from pyshardy.ir.functions import is_donated, main_function, set_arg_attr
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import FindingKind
-from pyshardy.report.rules import without_end
 from pyshardy.results.hints.edits import spec_text
 from pyshardy.results.propagation import Propagation
 from pyshardy.searching.autopartition.ties import head_of
@@ -61,7 +60,7 @@ def output_cures(module: Module, propagated: Propagation) -> Iterator[Cure]:
         (
             f"{jit}(..., out_shardings=...) with {spec_text(one)} for `{other.name}`{more}",
             as_inputs,
-            partial(_returned_patch, module, {edited.index: sharding for _, edited, sharding in as_inputs}),
+            partial(outputs_patch, module, {edited.index: sharding for _, edited, sharding in as_inputs}),
         )
     ]
     if all(_shards(two, propagated) >= _shards(one, propagated) for one, two in pairs):  # inputs do not get larger
@@ -76,23 +75,6 @@ def _shards(one: InterfaceTensor, propagated: Propagation) -> int:
     """The number of parts that a tensor is split into."""
     sharding = one.sharding
     return 1 if sharding is None else prod(shard_counts(sharding, mesh_of(sharding, propagated.meshes)))
-
-
-def _returned_patch(module: Module, changed: Mapping[int, TensorSharding]) -> str:
-    """`out_shardings` in the user's source; other outputs keep those that they have."""
-    outputs, found = {}, output_tensors(module.root)
-    for one in found:
-        sharding = changed.get(one.index, one.sharding)
-        if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
-            return ""
-        outputs[one.name] = None if sharding is None else without_end(dims_of(sharding))
-    inputs, files = input_tensors(module.root), user_files(module.root)
-    ties = ties_in(module, inputs, found)
-    replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
-    given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
-    alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
-    new = [one.name for one in found if one.index in changed]
-    return returned_patch(jit_call(files, function_of(module)), outputs, replaced, files, alike, new)
 
 
 def donation_cures(module: Module) -> Iterator[Cure]:

@@ -39,7 +39,7 @@ def odd_cures(module: Module, mesh: Mesh) -> Iterator[Cure]:
             continue
         edit = AnnotationEdit(True, tuple(one.index for one in odd), sharding)
         cure = annotation_cure(module, edit, inputs, "", None, _state(known, odd))
-        what = f"{are(odd)} {spec_text(odd[0])}, and {are(usual)} {spec_text(usual[0])}"
+        what = f"{are(module, odd)} {spec_text(odd[0])}, and {are(module, usual)} {spec_text(usual[0])}"
         yield replace(cure, what=what, why=reason, is_design=False)
 
 

@@ -21,9 +21,9 @@ from pyshardy.checkup.families import (
     ties_in,
 )
 from pyshardy.checkup.helper_specs import helper_patch
-from pyshardy.checkup.keras_paths import paths_by_layer, variable_path
+from pyshardy.checkup.keras_paths import paths_by_layer, told_name, variable_path
 from pyshardy.checkup.partners import Partners
-from pyshardy.checkup.returned import given_patch
+from pyshardy.checkup.returned import given_patch, outputs_patch
 from pyshardy.checkup.source import function_of, jit_call, user_files
 from pyshardy.checkup.specs import SpecChange, has_layout, spec_patch
 from pyshardy.checkup.table_specs import table_patch
@@ -155,13 +155,14 @@ def _with_state(
     return AnnotationEdit(True, indices, edit.sharding), [one for one in alike if one not in weights]
 
 
-def are(members: Sequence[InterfaceTensor]) -> str:
+def are(module: Module, members: Sequence[InterfaceTensor]) -> str:
     """Inputs with the verb.
 
     Args:
+        module: The program.
         members: The inputs.
     """
-    names = shown(one.name for one in members)
+    names = shown(told_name(module, one) for one in members)
     return f"{names} {'is' if names.count('`') == 2 else 'are'}"
 
 
@@ -207,7 +208,7 @@ def annotation_cure(
         state: Inputs that get the same sharding, the optimizer state of these.
     """
     changed = [one for one in tensors if one.index in edit.indices]
-    names, was = shown(one.name for one in changed), changed[0]
+    names, was = shown(told_name(module, one) for one in changed), changed[0]
     new = InterfaceTensor(was.name, was.index, was.shape, was.element, edit.sharding)
     pairs = [(one, _of_rank(edit.sharding, len(one.shape))) for one in (*changed, *state)]
     replaced = replaced_outputs(module, changed) if edit.is_input else {}
@@ -218,14 +219,16 @@ def annotation_cure(
     also = f", and {' and '.join(beside)}" if beside else ""
     return Cure(
         FindingKind.CONFLICT,
-        f"{are(changed)} annotated as {spec_text(was)}, which makes devices communicate",
+        f"{are(module, changed)} annotated as {spec_text(was)}, which makes devices communicate",
         story,
         place,
         f"annotate {names} as {spec_text(new)}{also}",
         OtherInputs(pairs)
         if edit.is_input
         else partial(store_annotations, annotations=[(edit.kind, *pair) for pair in pairs]),
-        partial(annotation_patch, module, pairs),
+        partial(annotation_patch, module, pairs)
+        if edit.is_input
+        else partial(outputs_patch, module, {one.index: sharding for one, sharding in pairs}),
         subject=(edit.is_input, edit.indices),
         inputs=frozenset(one.index for one, _ in pairs) if edit.is_input else frozenset(),
         is_design=edit.is_input and _is_design(module, was, edit.sharding),
@@ -323,14 +326,15 @@ def annotation_patch(module: Module, changed: Sequence[tuple[InterfaceTensor, Te
         SpecChange(path or name, old, new, tuple(kept.get(without_end(old), ())), path)
         for (name, old, new), path in zip(specs, paths)
     ]
+    told = [replace(one, name=told_name(module, one)) for one in input_tensors(module.root)]
     inputs, news = input_tensors(module.root), {one.index: dims_of(new) for one, new in changed}
     call = jit_call(files, function_of(module))
     names = {one.index: one.name for one in inputs}
     heads = {head_of(names[index]) for index in news}
     if (text := spec_patch(files, edits)) or call is None:
-        return text or table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+        return text or table_patch(files, told, news) or helper_patch(files, inputs, news)
     if any(map(call.is_spec, heads)):
         given = [one for one in inputs if head_of(one.name) in heads]
         axes = {one.name: _as_spec(one.sharding) for one in given}
         return given_patch(call, axes | {names[index]: dims for index, dims in news.items()}, files)
-    return table_patch(files, inputs, news) or helper_patch(files, inputs, news)
+    return table_patch(files, told, news) or helper_patch(files, inputs, news)

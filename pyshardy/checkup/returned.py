@@ -7,10 +7,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyshardy.checkup.source import JitCall, leaves_open, replaced_all
+from pyshardy.checkup.families import dims_of, ties_in
+from pyshardy.checkup.source import JitCall, function_of, jit_call, leaves_open, replaced_all, user_files
 from pyshardy.core.axes import Dims
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import format_spec
+from pyshardy.frontend.interface import input_tensors, output_tensors
+from pyshardy.ir.module import Module
 from pyshardy.report.patch import mesh_variable, name_of_class
+from pyshardy.report.rules import without_end
 from pyshardy.source.meanings import name_of
 from pyshardy.source.syntax import syntax_tree
 
@@ -38,6 +43,28 @@ class _Leaf:
     argument: tuple[str, _Path] | None = None
     given: str = ""
     is_changed: bool = True
+
+
+def outputs_patch(module: Module, changed: Mapping[int, TensorSharding]) -> str:
+    """A diff of `out_shardings` in the user's source; other outputs keep those that they have.
+
+    Args:
+        module: The program.
+        changed: The new shardings of outputs by their number.
+    """
+    outputs, found = {}, output_tensors(module.root)
+    for one in found:
+        sharding = changed.get(one.index, one.sharding)
+        if sharding is not None and not all(axis.is_full for axes in sharding.dim_axes for axis in axes):
+            return ""
+        outputs[one.name] = None if sharding is None else without_end(dims_of(sharding))
+    inputs, files = input_tensors(module.root), user_files(module.root)
+    ties = ties_in(module, inputs, found)
+    replaced = {found[result].name: inputs[place].name for place, result in ties.items()}
+    given = {one.name: None if one.sharding is None else without_end(dims_of(one.sharding)) for one in inputs}
+    alike = [name for name, argument in replaced.items() if outputs[name] == given[argument]]
+    new = [one.name for one in found if one.index in changed]
+    return returned_patch(jit_call(files, function_of(module)), outputs, replaced, files, alike, new)
 
 
 def returned_patch(

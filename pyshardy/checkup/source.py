@@ -134,24 +134,37 @@ class JitCall(NamedTuple):
 
 
 def jit_call(files: Iterable[str], function: str) -> JitCall | None:
-    """Where a function is jitted; None unless a file does it at one place.
+    """Where a function is jitted, or what another function makes it with; None unless a file does it at one place.
 
     Args:
         files: Where to look; the first one that jits it counts.
         function: The name of the function.
     """
-    places = ([*_jits(file, syntax_tree(file), function)] for file in files)
+    trees = {file: tree for file in files if (tree := syntax_tree(file)) is not None}
+    names = [function, *(name for tree in trees.values() for name in _makers(tree, function))]
+    places = ([*_jits(file, trees, names)] for file in trees)
     found = next(filter(None, places), [])
     return found[0] if len(found) == 1 else None
 
 
-def _jits(file: str, tree: ast.Module | None, function: str) -> Iterator[JitCall]:
-    """The places where a function is jitted."""
-    for node in () if tree is None else ast.walk(tree):
+def _makers(tree: ast.Module, function: str) -> Iterator[str]:
+    """The functions of a file that define a function and return it, as `make_step(model)` does."""
+    for node in ast.walk(tree):
+        inner = list(ast.walk(node)) if isinstance(node, ast.FunctionDef) else []
+        is_made = any(isinstance(one, ast.FunctionDef) and one.name == function for one in inner[1:])
+        returned = [one.value for one in inner if isinstance(one, ast.Return) and one.value is not None]
+        if isinstance(node, ast.FunctionDef) and is_made and any(name_of(one) == function for one in returned):
+            yield node.name
+
+
+def _jits(file: str, trees: Mapping[str, ast.Module], names: Sequence[str]) -> Iterator[JitCall]:
+    """The places where a file jits a function, or calls of what makes it."""
+    function, *makers = names
+    for node in ast.walk(trees[file]):
         if isinstance(node, ast.Call) and _is_jit(node.func) and node.args:
             own, given = _unwrapped(node.args[0])
-            if name_of(own) == function:
-                yield _call(file, node, node.func, _arguments(tree, function)[given:])
+            if name_of(own) == function or isinstance(own, ast.Call) and name_of(own.func) in makers:
+                yield _call(file, node, node.func, _arguments([trees[file], *trees.values()], function)[given:])
         if isinstance(node, ast.FunctionDef) and node.name == function:
             for one in node.decorator_list:
                 if _is_jit(one):
@@ -172,12 +185,13 @@ def _unwrapped(node: ast.expr) -> tuple[ast.expr, int]:
     return node, given
 
 
-def _arguments(tree: ast.Module | None, function: str) -> list[str]:
-    """The arguments of a function; empty unless a file has one of this name."""
-    found = [
-        node for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.FunctionDef) and node.name == function
-    ]  # fmt: skip
+def _arguments(trees: Iterable[ast.Module], function: str) -> list[str]:
+    """The arguments of a function; empty unless the first file that has one of this name has it once."""
+    defined = (
+        [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function]
+        for tree in trees
+    )
+    found = next(filter(None, defined), [])
     return _names(found[0]) if len(found) == 1 else []
 
 

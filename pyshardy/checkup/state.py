@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
 from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.families import Family, axes_of, dims_of, families, frozen, split_further
 from pyshardy.checkup.helper_specs import like_weights_patch
+from pyshardy.checkup.keras_paths import told_name
 from pyshardy.checkup.ports import annotation_cure, annotation_patch
 from pyshardy.checkup.source import user_files
+from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import format_spec
@@ -44,16 +47,27 @@ def state_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
     for family in found[:_MOST_FAMILIES]:
         others = {axis for one in found if one is not family for axes in one.dims for axis in axes} | served
         used = {axis for axes in family.dims for axis in axes}
-        for axis in [axis for axis in sizes if axis in others - used]:
-            for way in split_further(family.members[0].shape, family.dims, axis, sizes)[:_MOST_WAYS]:
-                edit = AnnotationEdit(True, tuple(one.index for one in family.weights), sharding_of(way, mesh_name))
-                given = spec_text(family.members[0])
-                yield replace(
-                    annotation_cure(module, edit, inputs, "", None, family.members[len(family.weights) :]),
-                    kind=FindingKind.STATE,
-                    what=f'`{family.name}` is {given}, so every device along "{axis}" holds all of it',
-                    why=f'"{axis}" splits other inputs',
-                )
+        free = [axis for axis in sizes if axis in others - used]
+        for axes, way in _ways(family, free, sizes):
+            edit = AnnotationEdit(True, tuple(one.index for one in family.weights), sharding_of(way, mesh_name))
+            given, names = spec_text(family.members[0]), " and ".join(f'"{axis}"' for axis in axes)
+            yield replace(
+                annotation_cure(module, edit, inputs, "", None, family.members[len(family.weights) :]),
+                kind=FindingKind.STATE,
+                what=f"`{family.name}` is {given}, so every device along {names} holds all of it",
+                why=f"{names} {'splits' if len(axes) == 1 else 'split'} other inputs",
+            )
+
+
+def _ways(family: Family, free: Sequence[str], sizes: Mapping[str, int]) -> Iterator[tuple[tuple[str, ...], Dims]]:
+    """A weight split along one of some axes; for one that is whole also along two."""
+    shape = family.members[0].shape
+    for axis in free:
+        yield from (((axis,), way) for way in split_further(shape, family.dims, axis, sizes)[:_MOST_WAYS])
+    for pair in combinations(free, 2) if not any(family.dims) else ():
+        one = split_further(shape, family.dims, pair[0], sizes)
+        both = [way for first in one for way in split_further(shape, first, pair[1], sizes)]
+        yield from ((pair, way) for way in [way for way in both if max(map(len, way)) == 1][:_MOST_WAYS])
 
 
 def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> Iterator[Cure]:
@@ -67,16 +81,16 @@ def _like_weights(module: Module, found: Sequence[Family], mesh_name: str) -> It
     if not pairs:
         return
     first, sharding = pairs[0]
-    wanted = format_spec(dims_of(sharding))
+    wanted, name = format_spec(dims_of(sharding)), told_name(module, first)
     weight = next(family.name for family in found if first in family.members)
     weights = [one for family in found for one in family.weights]
     more = f", and {len(pairs) - 1} more alike" if len(pairs) > 1 else ""
     yield Cure(
         FindingKind.STATE,
-        f"`{first.name}` is {spec_text(first)}, and `{weight}`, which it belongs to, is {wanted}{more}",
+        f"`{name}` is {spec_text(first)}, and `{weight}`, which it belongs to, is {wanted}{more}",
         "what a device holds of it is larger than what it holds of the weight",
         None,
-        f"annotate `{first.name}` as {wanted}{more}",
+        f"annotate `{name}` as {wanted}{more}",
         OtherInputs(pairs),
         partial(_state_patch, module, pairs, weights),
         "optimizer state",

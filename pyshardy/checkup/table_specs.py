@@ -12,7 +12,7 @@ from pyshardy.checkup.spec_helpers import axes_of_entries
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
-from pyshardy.report.patch import file_diff
+from pyshardy.report.patch import file_diff, in_quotes_of
 from pyshardy.report.rules import without_end
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.constraining import SPECS
@@ -120,8 +120,8 @@ def _patch(file: str, table: _Table, inputs: Sequence[InterfaceTensor], changed:
     ends = {_end(one.name): None for one in inputs if one.index in changed}
     for one in inputs:
         wanted.setdefault(_end(one.name), set()).add(changed.get(one.index))
-    if any(len(wanted[end]) != 1 for end in ends):
-        return ""
+    if any(len(wanted[end]) != 1 or end[-1].isdigit() for end in ends):
+        return ""  # the number of an array in a list is no part of a path
     lines = read_lines(file)
     at, column = table.first.lineno - 1, table.first.col_offset
     if lines[at][:column].strip():  # the first pair stands behind the bracket
@@ -130,9 +130,8 @@ def _patch(file: str, table: _Table, inputs: Sequence[InterfaceTensor], changed:
     for end in ends:
         pattern = table.separator.join(end)
         quoted = f'"{pattern}"' if "\\" not in pattern else f'r"{pattern}"'
-        new += [
-            f"{' ' * column}({quoted}, {format_spec(dims, table.spec)}),\n" for dims in wanted[end] if dims is not None
-        ]
+        specs = [in_quotes_of(lines, format_spec(dims, table.spec)) for dims in wanted[end] if dims is not None]
+        new += [f"{' ' * column}({quoted}, {spec}),\n" for spec in specs]
     return file_diff(file, lines, [*lines[:at], *new, *lines[at:]])
 
 

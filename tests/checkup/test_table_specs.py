@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_pair_is_put_before_the_others() -> None:
     text = patched(TABLE, {0: ((), ("model",)), 1: ((), ("model",))})
-    assert 'RULES = (\n    ("q_proj/kernel", PS(None, \'model\')),\n    ("o_proj/kernel"' in text
+    assert 'RULES = (\n    ("q_proj/kernel", PS(None, "model")),\n    ("o_proj/kernel"' in text
 
 
 def test_there_is_no_patch_for_one_layer_or_without_a_table() -> None:

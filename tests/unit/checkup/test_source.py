@@ -219,6 +219,20 @@ def test_outputs_of_a_tree_with_attributes_get_what_is_given_to_the_argument(fil
     assert returned_patch(jit_call([str(file)], "f"), outputs, replaced, [str(file)], ["result[0].step"]) == ""
 
 
+def test_a_function_that_another_makes_is_jitted_with_it(file: Path) -> None:
+    made = "def make(model):\n    def step(state, x):\n        return state\n    return step\n"
+    file.write_text(f"{made}run = jit(make(model), in_shardings=(a, b))\n")
+    call = jit_call([str(file)], "step")
+    assert call is not None and call.line == 5 and [*call.ins] == ["state", "x"]
+    file.write_text(f"{made.replace('return step', 'return state')}run = jit(make(model))\n")
+    assert jit_call([str(file)], "step") is None
+    other = file.with_name("made.py")
+    other.write_text(made)
+    file.write_text("from made import make\nrun = jit(make(model), in_shardings=(a, b))\n")
+    call = jit_call([str(file), str(other)], "step")
+    assert call is not None and call.file == str(file) and [*call.ins] == ["state", "x"]
+
+
 def test_an_entry_of_an_output_with_the_same_shardings_is_used_again(file: Path) -> None:
     """Where the tree cannot be written out; a tuple on several lines keeps its other entries."""
     jitted = "step = jit(f, out_shardings=(\n    given,\n    whole,\n    None,\n))"
