@@ -18,6 +18,8 @@ The cause of a loss saves as much as a cure further on, as far as estimates can 
 """
 _MOST_TIME = 1.2
 """However much both save, a program that takes this times as long as another is not as good."""
+_AS_MUCH = 0.98
+"""Of values that lost an axis and are worth this share of the best one, the first of the program is the cause."""
 _ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
 """What leaves all annotations that the user wrote."""
 _ORDER = (
@@ -29,13 +31,15 @@ _ORDER = (
 class Tried(NamedTuple):
     """A cure that pays, and how much; `found` is the estimate of the whole program with it, if that was made.
 
-    Cures that lead to the same program have equal `figures`.
+    Cures that lead to the same program have equal `figures`. They are numbered as they are tried: values in the order
+    of the program.
     """
 
     worth: float
     cure: Cure
     figures: Figures
     found: Cost | None = None
+    number: int = 0
 
 
 def best_of(paying: Sequence[Tried]) -> Tried:
@@ -52,7 +56,9 @@ def best_of(paying: Sequence[Tried]) -> Tried:
         for one in beside
         if one.worth >= _near(one.cure) * best.worth and one.figures.seconds <= _MOST_TIME * best.figures.seconds
     ]
-    return min(near, key=lambda one: (_rank(one.cure), -one.worth))
+    chosen = min(near, key=lambda one: (_rank(one.cure), -one.worth))
+    alike = [one for one in near if one.cure.kind is chosen.cure.kind and one.worth >= _AS_MUCH * chosen.worth]
+    return min(alike, key=lambda one: one.number) if chosen.cure.kind is FindingKind.LOST_AXIS else chosen
 
 
 def _near(cure: Cure) -> float:

@@ -295,10 +295,10 @@ class _Checkup:
         """The cures that pay in the program, the best of a fault and the best design for each place, the best first."""
         module = self.found.partition.before
         found: dict[Hashable, list[Tried]] = {}
-        for cure, figures in self.pricer.prices(module, self._told(cures)):
+        for number, (cure, figures) in enumerate(self.pricer.prices(module, self._told(cures))):
             worth = None if figures is None else self._worth(cure, now, figures, _UNSURE)
             if figures is not None and worth is not None:
-                found.setdefault((cure.key, cure.is_design), []).append(Tried(worth, cure, figures))
+                found.setdefault((cure.key, cure.is_design), []).append(Tried(worth, cure, figures, number=number))
         best = [best_of(sorted(alike, key=lambda one: -one.worth)) for alike in found.values()]
         return sorted(best, key=lambda one: -one.worth)
 

@@ -31,6 +31,16 @@ def test_a_lost_axis_may_come_before_another_spec_that_saves_more() -> None:
     assert best_of([spec, slower]) is spec
 
 
+def test_the_first_of_several_values_that_lost_an_axis_is_the_cause() -> None:
+    later, first, less = (
+        tried(FindingKind.LOST_AXIS, worth)._replace(number=number) for worth, number in ((1.0, 4), (0.99, 2), (0.9, 1))
+    )
+    assert best_of([later, first, less]) is first
+    assert (
+        best_of([one._replace(cure=replace(one.cure, kind=FindingKind.LAYOUT)) for one in (later, first)]).number == 4
+    )
+
+
 def test_what_computes_something_else_is_the_cause_of_what_saves_as_much() -> None:
     best = tried(FindingKind.LAYOUT, 1.0)
     parts = [tried(FindingKind.LOST_AXIS, worth) for worth in (0.9, 0.5)]
