@@ -29,7 +29,7 @@ from pyshardy.checkup.padding import padding_cures
 from pyshardy.checkup.ports import conflict_cures
 from pyshardy.checkup.pricing import Pricer
 from pyshardy.checkup.rules import rule_cures
-from pyshardy.checkup.signs import signs, uneven_parts
+from pyshardy.checkup.signs import lookups, signs, uneven_parts
 from pyshardy.checkup.state import state_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
@@ -186,7 +186,7 @@ class _Checkup:
 
     def _run(self) -> Diagnosis:
         first = self.found
-        found = list(uneven_parts(first, _figures(first), self.mesh))
+        found = [*uneven_parts(first, _figures(first), self.mesh), *lookups(first, _figures(first))]
         findings = self._findings()
         found += signs(self.found, _figures(self.found), self.mesh)
         untried = sorted(found, key=lambda pair: -pair[0])

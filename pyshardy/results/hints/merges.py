@@ -1,8 +1,9 @@
-"""Dimensions that a reshape merges in the order in which the axes of the second are lost."""
+"""Dimensions that a reshape merges although they are split: what loses axes by that, or is looked up in all rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from pyshardy.core.axes import Axes
 from pyshardy.explain.why import Why
@@ -10,8 +11,10 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.results.hints.code import Code, CodeEdit
 from pyshardy.source.places import SourcePlace, format_place
-from pyshardy.transforms.code_changes import RESHAPE, merge_the_other_way, merged_dimension
+from pyshardy.transforms.code_changes import RESHAPE, merge_the_other_way, merged_dimension, two_of_one
 
+_GATHER = "stablehlo.gather"
+_SAME = frozenset(("stablehlo.convert", "sdy.sharding_constraint"))
 _Reshape = tuple[SourcePlace, tuple[int, ...] | None, tuple[int, ...] | None]
 """The line of a reshape and its two shapes."""
 
@@ -67,3 +70,43 @@ def _losses(why: Why) -> Iterator[tuple[_Reshape, Axes]]:
             is_kept = merged is not None and any(axis in dim.axes for dim in merged.dims for axis in axes)
             if axes and not given.dims[first].axes and not is_kept:
                 yield ((label.file, label.line, label.column), before, after), axes
+
+
+class FlatLookup(NamedTuple):
+    """Rows of a batch that are looked up in one list of the rows of all examples.
+
+    Attributes:
+        place: The line of the lookup.
+        axes: The axes that split the batch.
+        examples: The number of examples.
+        rows: The number of rows of each.
+    """
+
+    place: SourcePlace
+    axes: Axes
+    examples: int
+    rows: int
+
+
+def flat_lookups(why: Why) -> Iterator[FlatLookup]:
+    """Lookups of rows in what a reshape merges of a batch that is split and the rows of each of its examples.
+
+    Args:
+        why: Explains the values of the propagated program.
+    """
+    subject, program = why.subject, why.subject.program
+    made = {result: number for number in range(subject.op_count) for result in program.results[number]}
+    for number in range(subject.op_count):
+        label = why.names.label(number)
+        if program.kind(number).name != _GATHER or label.file is None:
+            continue
+        source = made.get(program.operands[number][0])
+        while source is not None and program.kind(source).name in _SAME:
+            source = made.get(program.operands[source][0])
+        if source is None or program.kind(source).name != RESHAPE:
+            continue
+        apart, whole = program.operands[source][0], program.results[source][0]
+        before, after = program.shapes[apart] or (), program.shapes[whole] or ()
+        given = subject.sharding(apart)
+        if len(before) > len(after) and two_of_one(before, after) == 0 and given is not None and given.dims[0].axes:
+            yield FlatLookup((label.file, label.line, label.column), given.dims[0].axes, *before[:2])
