@@ -9,6 +9,7 @@ from math import inf, prod
 
 from pyshardy.checkup import manual_axes, padding
 from pyshardy.checkup.cures import LEAST_GAIN
+from pyshardy.checkup.kept_values import keeping_loop
 from pyshardy.checkup.padding import UnevenWeight
 from pyshardy.checkup.precision import KEPT, READ, too_exact
 from pyshardy.checkup.values import Uneven, uneven_values
@@ -187,10 +188,12 @@ def _too_large(found: Cost, now: Figures) -> Finding:
     held = ", ".join(f"{name} {format_bytes(size)}" for name, size in parts if size)
     needs = f"it needs {format_bytes(memory.bytes)} of {format_bytes(round(limit))} per device"
     what = f"the program does not fit, and no other cure mends that: with all of them {needs}"
-    largest = parts[0][0] if parts else ""
-    cure = (
-        "jax.checkpoint around a layer, which computes activations again instead of keeping them; or micro-batches"
-        if largest == "activations"
-        else "a mesh with more devices along the axes that split these, or another axis for them: pyshardy search"
-    )
-    return Finding(FindingKind.MEMORY, what, f"at the peak: {held}", None, cure, now, None)
+    if not parts or parts[0][0] != "activations":
+        cure = "a mesh with more devices along the axes that split these, or another axis for them: pyshardy search"
+        return Finding(FindingKind.MEMORY, what, f"at the peak: {held}", None, cure, now, None)
+    loop = keeping_loop(found.partition.before)
+    patch = "" if loop is None else loop.patch()
+    of = f"what jax.lax.scan runs at {format_place(loop.place)}" if loop is not None and patch else "a layer"
+    cure = f"jax.checkpoint around {of}, which computes activations again instead of keeping them; or micro-batches"
+    place = None if loop is None else loop.place
+    return Finding(FindingKind.MEMORY, what, f"at the peak: {held}", place, cure, now, None, patch)
