@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
@@ -53,11 +54,21 @@ def linked_cures(module: Module, mesh_name: str, mesh: Mesh, shardings_of: Shard
             continue
         largest = sorted(whole, key=lambda one: -one.bytes)
         for is_wide in (False, True):
-            groups = list(_groups(largest, axis, mesh_name, sizes, is_wide, shardings_of))
+            usual = Counter(place for one in known for place in _places(one, axis))
+            groups = list(_groups(largest, axis, mesh_name, sizes, is_wide, shardings_of, usual))
             every = [way for group in groups for way in group]
             for ways in [every, *groups[:_MOST_GROUPS]] if len(groups) > 1 else groups:
                 if len(ways) > 1:
                     yield _cure(module, ways, axis, mesh_name)
+
+
+def _places(one: Family, axis: str) -> list[tuple[int, int]]:
+    """The rank of a weight and the dimension that an axis splits, if it splits one."""
+    return [(len(one.own), dim) for dim, axes in enumerate(one.own) if axis in axes]
+
+
+def _dim(dims: Dims, axis: str) -> int:
+    return next(dim for dim, axes in enumerate(dims) if axis in axes)
 
 
 def _size(one: Family) -> int:
@@ -71,12 +82,13 @@ def _groups(
     sizes: Mapping[str, int],
     is_wide: bool,
     shardings_of: ShardingsOf,
+    usual: Mapping[tuple[int, int], int],
 ) -> Iterator[list[tuple[Family, Dims]]]:
     """The weights that get an axis, and how: each with those that take it up.
 
     For each weight the dimension is chosen by how many other weights take up its axis. Usually it is the smallest
     number above 0: the next product of a layer. With `is_wide` it is the largest: an axis of values to which all layers
-    add.
+    add. Of several, it is the one on which the axis is usual.
     """
     found: _Ways = {}
     tries = 0
@@ -91,6 +103,7 @@ def _groups(
                 tried.append(_taken_up(whole, {**found, place: way}, axis, mesh_name, shardings_of))
         linked = [ways for ways in tried if len(ways) > len(found) + 1] or tried
         if linked:
+            linked.sort(key=lambda ways: -usual.get((len(ways[place]), _dim(ways[place], axis)), 0))
             ways = choose(linked, key=lambda ways: sum(whole[at].bytes for at in ways))
             yield [(whole[place], dims) for place, dims in ways.items() if place not in found]
             found = ways
