@@ -31,6 +31,7 @@ from pyshardy.checkup.pricing import Pricer
 from pyshardy.checkup.rules import rule_cures
 from pyshardy.checkup.signs import lookups, signs, uneven_parts
 from pyshardy.checkup.state import state_cures
+from pyshardy.checkup.twins import twin_cures
 from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
@@ -272,6 +273,7 @@ class _Checkup:
         turns = zip_longest(
             ignored_cures(own.before, self.mesh),
             rule_cures(own.before, self.mesh_name, self.mesh, dropping),
+            twin_cures(own.before),
             linked_cures(own.before, self.mesh_name, self.mesh, partial(self.pricer.input_shardings, own.before)),
             donation_cures(own.before),
             self._output_cures(),

@@ -23,7 +23,7 @@ from pyshardy.searching.autopartition.ties import head_of, ties_of
 _KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _MOST_NAMES = 3
 """The names that are told of several."""
-_LEAST_LEAVES = 5
+LEAST_LEAVES = 5
 """An argument with so many arrays that a step does not return is a tree of weights rather than a batch."""
 _HEADS = 2
 """The most keys of a weight's name that its optimizer state does not share, as in `state.params['w']`."""
@@ -123,7 +123,7 @@ def frozen(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
     trees: dict[str, list[InterfaceTensor]] = {}
     for one in (one for family in found for one in family.members):
         trees.setdefault(head_of(one.name), []).append(one)
-    of_weights = {head for head, leaves in trees.items() if len(leaves) >= _LEAST_LEAVES and not _is_batch(leaves)}
+    of_weights = {head for head, leaves in trees.items() if len(leaves) >= LEAST_LEAVES and not _is_batch(leaves)}
     return (one for one in found if head_of(one.members[0].name) in of_weights)
 
 
