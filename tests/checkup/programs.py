@@ -266,7 +266,7 @@ CASES = {
     ),
     "a cache that goes in otherwise": Case(
         _DECODE, (('128), heads, jnp.bfloat16) for name', '128), P("data", "model"), jnp.bfloat16) for name'),),
-        ("other output",), "annotate `cache['keys']` as P('data', None, 'model')", is_patched=False,
+        ("other output",), "annotate `cache['keys']` as P('data', None, 'model')",
     ),
     "micro-batches that split the axis": Case(
         _MICRO, (('    xs = constrain(xs, P(None, ("data", "model")))\n', ""),), ("lost axis", "layout"), "`xs`"
