@@ -80,22 +80,23 @@ def idle_axes(module: Module, mesh: Mesh) -> Iterator[IdleAxes]:
         mesh: Its mesh.
     """
     meshes = module_meshes(module.root)
-    lines: dict[tuple[SourcePlace, tuple[str, ...]], list[tuple[Op, Sequence[Op]]]] = {}
+    lines: dict[tuple[tuple[str, int], tuple[str, ...]], list[tuple[SourcePlace, Op, Sequence[Op]]]] = {}
     for op in ops_named(module.root, (_MANUAL,)):
         body = list(_body(module, op))
         used = _axes_together(op, body, meshes)
         idle = tuple(axis for axis, size in mesh.axes if size > 1 and axis not in used and axis in op.attrs[_AXES])
         place = next(iter(Code.of(op, module.name).path), None)
         if place is not None and idle:
-            lines.setdefault((place, idle), []).append((op, body))
-    for (place, axes), ops in lines.items():
-        yield IdleAxes(place, axes, ops)
+            lines.setdefault((place[:2], idle), []).append((place, op, body))
+    for (_, axes), found in lines.items():
+        yield IdleAxes(found[0][0], axes, [(op, body) for _, op, body in found])
 
 
 def _axes_together(op: Op, body: Sequence[Op], meshes: Mapping[str, Mesh]) -> set[str]:
     """The axes whose devices give different parts of the results, or bring parts together.
 
-    What is kept for the gradient has the axes of all devices, whatever these compute, and is for another such op.
+    What is kept for the gradient has the axes of all devices, whatever these compute, and is for another such op. Where
+    no operand is split along an axis and nothing asks for the device, what is summed along it is the same, too.
     """
     given = [
         sharding
@@ -104,7 +105,10 @@ def _axes_together(op: Op, body: Sequence[Op], meshes: Mapping[str, Mesh]) -> se
     ]
     groups = [grouping(one.attrs["replica_groups"], meshes).axes or () for one in body if one.name in _JOINING]
     dims = [axes for one in given or op.attrs[_OUT] for axes in one.dim_axes]
-    return {axis.name for axes in (*dims, *groups) for axis in axes}
+    split = {axis.name for one in op.attrs[_IN] for axes in one.dim_axes for axis in axes}
+    asks = any(one.name == _DEVICE for one in body)
+    joined = {axis.name for axes in groups for axis in axes if asks or axis.name in split}
+    return joined | {axis.name for axes in dims for axis in axes}
 
 
 def _body(module: Module, op: Op) -> Iterator[Op]:
@@ -179,7 +183,8 @@ def _left_open(module: Module, place: SourcePlace, axes: Sequence[str]) -> Modul
     root = module.copy_root()
     with module.context:
         for op in ops_named(root, (_MANUAL,)):
-            if Code.of(op, module.name).path[:1] == (place,) and set(axes) <= set(op.attrs[_AXES]):
+            path = Code.of(op, module.name).path
+            if path and path[0][:2] == place[:2] and set(axes) <= set(op.attrs[_AXES]):
                 op.set_attr(_AXES, tuple(axis for axis in op.attrs[_AXES] if axis not in axes))
                 for kind in (_IN, _OUT):
                     op.set_attr(kind, tuple(map(_opened, op.attrs[kind])))

@@ -144,9 +144,8 @@ def _shard_maps(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float, 
         seconds = sum(rows.get(line, 0.0) for line in lines) * (1 - 1 / prod(sizes[axis] for axis in one.axes))
         share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
         if share >= LEAST_GAIN:
-            cure = (
-                f"name {one.names} in in_specs and out_specs on dimensions whose parts are computed alone, as of heads"
-            )
+            where = "on dimensions whose parts are computed alone, as of rows or heads"
+            cure = f"name {one.names} in in_specs and out_specs {where}"
             what = f"{one.what}: {format_duration(seconds)} of a step"
             yield share, Finding(FindingKind.KERNEL, what, manual_axes.WHY, one.place, cure, now, None)
 

@@ -70,3 +70,40 @@ def test_axes_that_are_used_stay(out: str, stride: int) -> None:
     module = program(out, stride)
     mesh = next(one for one in module_meshes(module.root).values() if one.axes)
     assert bool(list(idle_axes(module, mesh))) == (stride == 8) and cures(module) == []
+
+
+WHOLE = """
+sdy.mesh @mesh = <["data"=8]>
+func.func @main(%x: tensor<16x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}) -> tensor<SIZEx4xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [IN, {}]>] out_shardings=[<@mesh, [{}, {}]>]
+      manual_axes={"data"} (%a: tensor<SIZEx4xf32>) {
+    %b = stablehlo.tanh %a : tensor<SIZEx4xf32>
+    DEVICE
+    %s = "stablehlo.all_reduce"(%b) <{replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>,
+        channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
+      ^bb0(%y: tensor<f32>, %z: tensor<f32>):
+        %w = stablehlo.add %y, %z : tensor<f32>
+        stablehlo.return %w : tensor<f32>
+    }) : (tensor<SIZEx4xf32>) -> tensor<SIZEx4xf32>
+    sdy.return %s : tensor<SIZEx4xf32>
+  } : (tensor<16x4xf32>) -> tensor<SIZEx4xf32> loc("match"("loss.py":7:0))
+  return %0 : tensor<SIZEx4xf32>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("given", "device", "idle"),
+    [
+        ("{}", "", [("data",)]),
+        ('{"data"}', "", []),
+        ("{}", "%p = stablehlo.partition_id : tensor<ui32>", []),
+    ],
+)
+def test_what_whole_operands_make_is_the_same_also_where_it_is_summed(
+    given: str, device: str, idle: list[tuple[str, ...]]
+) -> None:
+    """But not if the function asks for its device."""
+    size = "2" if "data" in given else "16"
+    module = pyshardy.load(WHOLE.replace("IN", given).replace("DEVICE", device).replace("SIZE", size))
+    mesh = next(one for one in module_meshes(module.root).values() if one.axes)
+    assert [one.axes for one in idle_axes(module, mesh)] == idle and cures(module) == []
