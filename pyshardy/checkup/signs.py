@@ -106,13 +106,13 @@ def lookups(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
     for line, one in {one.place[:2]: one for one in flat_lookups(found.partition.why)}.items():
         rows = [row for row in found.estimate.collectives if row.source is not None and row.source[:2] == line]
         seconds = sum(row.seconds for row in rows)
-        share = seconds / now.seconds if now.seconds else 0.0
+        share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
         if share < LEAST_GAIN:
             continue
         names, at = " and ".join(f'"{axis.name}"' for axis in one.axes), format_place(one.place)
         what = (
             f"rows of {one.examples} examples are looked up in one list of all at {at}, which loses {names}: "
-            f"{format_duration(seconds)} of a step"
+            f"{format_duration(seconds)} of communication in a step"
         )
         why = f"the reshape merges the batch with {one.rows} rows of each example, and any device may need any row"
         cure = f"look up in each example by itself: jnp.take_along_axis, or jax.vmap(lambda x, i: x[i]) at {at}"
