@@ -15,24 +15,24 @@ from pyshardy.api.cost import cost
 from pyshardy.api.load import load
 from pyshardy.api.partition import partition
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.batches import batch_cures
 from pyshardy.checkup.choosing import Tried, best_of, is_cause, merged
-from pyshardy.checkup.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, avoided, gain
-from pyshardy.checkup.handed_on import donation_cures, output_cures
-from pyshardy.checkup.ignored import ignored_cures
-from pyshardy.checkup.linked import linked_cures
-from pyshardy.checkup.manual_axes import manual_cures
-from pyshardy.checkup.merged import merge_cures
-from pyshardy.checkup.odd_ones import odd_cures
-from pyshardy.checkup.padding import padding_cures
-from pyshardy.checkup.ports import conflict_cures
+from pyshardy.checkup.kinds.batches import batch_cures
+from pyshardy.checkup.kinds.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
+from pyshardy.checkup.kinds.handed_on import donation_cures, output_cures
+from pyshardy.checkup.kinds.ignored import ignored_cures
+from pyshardy.checkup.kinds.linked import linked_cures
+from pyshardy.checkup.kinds.manual_axes import manual_cures
+from pyshardy.checkup.kinds.merged import merge_cures
+from pyshardy.checkup.kinds.odd_ones import odd_cures
+from pyshardy.checkup.kinds.padding import padding_cures
+from pyshardy.checkup.kinds.ports import conflict_cures
+from pyshardy.checkup.kinds.rules import rule_cures
+from pyshardy.checkup.kinds.signs import lookups, signs, uneven_parts
+from pyshardy.checkup.kinds.state import state_cures
+from pyshardy.checkup.kinds.twins import twin_cures
+from pyshardy.checkup.kinds.values import value_cures
 from pyshardy.checkup.pricing import Pricer
-from pyshardy.checkup.rules import rule_cures
-from pyshardy.checkup.signs import lookups, signs, uneven_parts
-from pyshardy.checkup.state import state_cures
-from pyshardy.checkup.twins import twin_cures
-from pyshardy.checkup.values import value_cures
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.hardware import Hardware

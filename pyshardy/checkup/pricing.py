@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from pyshardy.api.cost import cost
 from pyshardy.api.propagate import propagate
-from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.pricing_workers import Change, PricingWorkers
+from pyshardy.checkup.program.annotating import OtherInputs
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.costing.collectives import CollectiveModel
 from pyshardy.costing.topology import Topology

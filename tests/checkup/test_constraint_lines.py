@@ -9,7 +9,7 @@ from checkup.test_doctor import load, step_seconds
 from search.patching import apply_patch
 
 import pyshardy
-from pyshardy.checkup.code import other_cures
+from pyshardy.checkup.kinds.code import other_cures
 
 SOURCE = """\
 import jax

@@ -8,7 +8,7 @@ from pathlib import Path
 from checkup.test_doctor import CASES, load
 
 import pyshardy
-from pyshardy.checkup.ports import conflict_cures
+from pyshardy.checkup.kinds.ports import conflict_cures
 
 
 def test_a_sum_by_design_comes_behind_faults(tmp_path: Path) -> None:

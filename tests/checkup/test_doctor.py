@@ -14,7 +14,7 @@ from search.patching import apply_patch, imported
 
 import pyshardy
 from pyshardy.checkup.cures import LEAST_GAIN, gain
-from pyshardy.checkup.signs import signs, uneven_parts
+from pyshardy.checkup.kinds.signs import signs, uneven_parts
 from pyshardy.costing.chips import find_hardware
 from pyshardy.report.diagnosis import Diagnosis, Figures, FindingKind
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.checkup.helper_specs import helper_patch, like_weights_patch
+from pyshardy.checkup.patching.helper_specs import helper_patch, like_weights_patch
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import InterfaceTensor
 

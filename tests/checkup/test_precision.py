@@ -10,8 +10,8 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 import pyshardy
-from pyshardy.checkup.precision import too_exact
-from pyshardy.checkup.signs import signs
+from pyshardy.checkup.kinds.precision import too_exact
+from pyshardy.checkup.kinds.signs import signs
 from pyshardy.report.diagnosis import Figures, FindingKind
 
 S = jax.ShapeDtypeStruct

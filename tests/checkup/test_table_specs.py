@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from search.patching import apply_patch
 
-from pyshardy.checkup.table_specs import table_patch
+from pyshardy.checkup.patching.table_specs import table_patch
 from pyshardy.frontend.interface import InterfaceTensor
 
 TABLE = """\

@@ -10,12 +10,12 @@ import pytest
 
 import pyshardy
 from pyshardy.checkup import pricing
-from pyshardy.checkup.annotating import OtherInputs
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.families import families
+from pyshardy.checkup.kinds.state import state_cures
 from pyshardy.checkup.pricing import Pricer
 from pyshardy.checkup.pricing_workers import PricingWorkers
-from pyshardy.checkup.state import state_cures
+from pyshardy.checkup.program.annotating import OtherInputs
+from pyshardy.checkup.program.families import families
 from pyshardy.core.notation import parse_sharding
 from pyshardy.costing.chips import find_hardware
 from pyshardy.costing.collectives import CollectiveModel

@@ -1,0 +1,1 @@
+"""The kinds of findings: what each looks for, and its cures."""
