@@ -22,6 +22,8 @@ _AS_MUCH = 0.98
 """Of values that lost an axis and are worth this share of the best one, the first of the program is the cause."""
 _ADDED = (FindingKind.LOST_AXIS, FindingKind.KERNEL, FindingKind.DONATION)
 """What leaves all annotations that the user wrote."""
+_OF_SPECS = (FindingKind.CONFLICT, FindingKind.STATE)
+"""What gives inputs other specs."""
 _ORDER = (
     FindingKind.RULE, FindingKind.CONSTRAINT, FindingKind.STATE, FindingKind.UNEVEN, FindingKind.LOST_AXIS,
     FindingKind.KERNEL, FindingKind.DONATION, FindingKind.OTHER_OUTPUT, FindingKind.CONFLICT, FindingKind.LAYOUT,
@@ -54,15 +56,18 @@ def best_of(paying: Sequence[Tried]) -> Tried:
     near = [
         one
         for one in beside
-        if one.worth >= _near(one.cure) * best.worth and one.figures.seconds <= _MOST_TIME * best.figures.seconds
+        if one.worth >= _near(one.cure, best.cure) * best.worth
+        and one.figures.seconds <= _MOST_TIME * best.figures.seconds
     ]
     chosen = min(near, key=lambda one: (_rank(one.cure), -one.worth))
     alike = [one for one in near if one.cure.kind is chosen.cure.kind and one.worth >= _AS_MUCH * chosen.worth]
     return min(alike, key=lambda one: one.number) if chosen.cure.kind is FindingKind.LOST_AXIS else chosen
 
 
-def _near(cure: Cure) -> float:
-    return _NEAR if cure.kind in _ADDED else _NEAR_IF_CHANGED
+def _near(cure: Cure, best: Cure) -> float:
+    """The share of what the best one saves from which on a cure may come first; a patch may save less than none."""
+    is_patched = bool(cure.make_patch()) and not best.make_patch()
+    return _NEAR if cure.kind in _ADDED or is_patched else _NEAR_IF_CHANGED
 
 
 def _rank(cure: Cure) -> tuple[bool, bool, int]:
@@ -70,7 +75,7 @@ def _rank(cure: Cure) -> tuple[bool, bool, int]:
 
     Behind others is a spec whose place the user has to find, and what computes something else.
     """
-    return cure.kind is FindingKind.CONFLICT and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
+    return cure.kind in _OF_SPECS and not cure.make_patch(), not cure.is_exact, _ORDER.index(cure.kind)
 
 
 def is_cause(one: Tried, best: Tried) -> bool:

@@ -9,6 +9,7 @@ from search.patching import apply_patch
 
 from pyshardy.checkup.patching.table_specs import table_patch
 from pyshardy.frontend.interface import InterfaceTensor
+from pyshardy.ir.named_values import sharding_of
 
 TABLE = """\
 from jax.sharding import PartitionSpec as PS
@@ -76,3 +77,17 @@ def test_expressions_that_are_matched_from_the_start_are_searched(tmp_path: Path
         assert "re.search" not in table_patch([str(file)], inputs, changed)
     more = [*inputs, InterfaceTensor("state[0].nu['layer_0']['up']['kernel']", 3, (8, 8), "f32", None)]
     assert "re.search" not in table_patch([str(file)], more, right)
+
+
+def test_a_table_is_not_for_what_has_other_axes_than_it_gives() -> None:
+    """The batch has its axes from elsewhere, and a number of a list is no part of a path."""
+    Path("table.py").write_text(TABLE)
+
+    def patch(name: str, *dims: str) -> str:
+        sharding = sharding_of(tuple((dim,) if dim else () for dim in dims), "mesh")
+        return table_patch(["table.py"], [InterfaceTensor(name, 0, (8, 8), "f32", sharding)], {0: ((), ("model",))})
+
+    assert '("layer/q_proj", PS(None, "model"))' in patch("params['layer']['q_proj']", "", "")
+    assert '("attention/o_proj/kernel"' not in patch("params['attention']['o_proj']['kernel']", "", "")
+    assert '("o_proj/kernel", PS(None, "model"))' in patch("params['attention']['o_proj']['kernel']", "model", "")
+    assert patch("batch['tokens']", "data", "") == patch("weights[3]", "", "") == ""

@@ -17,12 +17,16 @@ from pyshardy.checkup.program.annotating import annotated
 from pyshardy.checkup.program.families import Family, axes_of, dims_of, families, frozen, shown
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
+from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import counted
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
+from pyshardy.ir.op_lists import ops_named
+from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import merged_patches
+from pyshardy.results.hints.code import Code
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.constraining import SPECS
 from pyshardy.source.meanings import is_literal, literal, name_of
@@ -151,14 +155,15 @@ def _cure(module: Module, mesh_name: str, group: Sequence[UnevenWeight], is_desi
     if len(sizes) > 1:
         also = ", the other sizes alike, and split these dimensions"
     dims = {member.index: _split(member, one) for one in group for member in one.family.members}
+    is_given = _is_left_out(module, group)
     return Cure(
         FindingKind.UNEVEN,
         what_is_whole(group),
         WHY,
         places[0] if places else None,
         f"{pad}{also} along {axis!r}",
-        partial(_padded, sizes=sizes, dims=dims, mesh_name=mesh_name),
-        partial(_patch, module, known if len(known) == len(sizes) else {}, group, dims, mesh_name),
+        partial(_padded, sizes=sizes, dims=dims, mesh_name=mesh_name, axis=axis if is_given else ""),
+        partial(_patch, module, known if len(known) == len(sizes) else {}, group, {} if is_given else dims, mesh_name),
         ("padded", axis, *sizes),
         is_exact=False,
         inputs=frozenset(dims),
@@ -171,8 +176,10 @@ def _split(member: InterfaceTensor, one: UnevenWeight) -> Dims:
     return tuple((*axes, one.axis) if at == one.dim and one.axis not in axes else axes for at, axes in enumerate(dims))
 
 
-def _padded(module: Module, sizes: Mapping[int, int], dims: Mapping[int, Dims], mesh_name: str) -> Module:
+def _padded(module: Module, sizes: Mapping[int, int], dims: Mapping[int, Dims], mesh_name: str, axis: str) -> Module:
     """The program with other sizes of all dimensions of some sizes.
+
+    Where a helper leaves an axis out that does not divide, constraints on lines that name it have it then, too.
 
     Raises:
         InvalidModuleError: They are not the same dimensions.
@@ -182,7 +189,26 @@ def _padded(module: Module, sizes: Mapping[int, int], dims: Mapping[int, Dims], 
     allows = module.context.allow_unregistered_dialects
     found = Module.parse(text, name=module.name, allow_unregistered_dialects=allows)
     inputs = [one for one in input_tensors(found.root) if one.index in dims]
-    return annotated(found, [(one, sharding_of(dims[one.index], mesh_name)) for one in inputs])
+    found = annotated(found, [(one, sharding_of(dims[one.index], mesh_name)) for one in inputs])
+    with found.context:
+        for op in ops_named(found.root, (CONSTRAINT,)) if axis else ():
+            given: TensorSharding = op.attrs["sharding"]
+            free = [dim for dim, size in enumerate(op.result.type.shape or ()) if size in sizes.values()]
+            free = [dim for dim in free if not given.dims[dim].axes and not given.dims[dim].is_open]
+            is_used = any(one.name == axis for axes in given.dim_axes for one in axes)
+            if len(free) == 1 and not is_used and _is_named_at(Code.of(op, found.name), axis):
+                new = [tuple(one.name for one in axes) for axes in given.dim_axes]
+                new[free[0]] = (axis,)
+                op.set_attr("sharding", sharding_of(tuple(new), mesh_name))
+    return found
+
+
+def _is_named_at(code: Code, axis: str) -> bool:
+    """Whether one of the lines that led to an op has the name of an axis."""
+    quoted = f'"{axis}"', f"'{axis}'"
+    return any(
+        one in text for file, line, _ in code.path for text in read_lines(file)[line - 1 : line] for one in quoted
+    )
 
 
 def _sites(tree: ast.Module | None, size: int) -> Iterator[ast.expr]:
@@ -195,6 +221,13 @@ def _sites(tree: ast.Module | None, size: int) -> Iterator[ast.expr]:
             yield node
         else:
             todo += ast.iter_child_nodes(node)
+
+
+def _is_left_out(module: Module, group: Sequence[UnevenWeight]) -> bool:
+    """Whether a helper of the user's files leaves out the axis, because it does not divide these weights."""
+    trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
+    keys = {key for one in group for key in parts_of(one.family.members[0].name)[-1:]}
+    return any(_is_given(tree, keys, group[0].axis) for tree in trees)
 
 
 def _is_given(tree: ast.Module, keys: Collection[str], axis: str) -> bool:
@@ -237,20 +270,18 @@ def _patch(
     texts: dict[str, dict[tuple[int, int, int], str]] = {}
     for size, padded in _sizes(group).items():
         file, node = sites[size]
-        text = (
-            f"{padded:_}"
-            if "_" in read_lines(file)[node.lineno - 1][node.col_offset : node.end_col_offset]
-            else f"{padded}"
-        )
-        if not isinstance(node, ast.Constant):
-            multiple = lcm(*(one.multiple for one in group if one.size == size))
-            text = f"-(-({ast.unparse(node)}) // {multiple}) * {multiple}"
+        multiple = lcm(*(one.multiple for one in group if one.size == size))
+        text = _code_of(file, node, padded, multiple)
         texts.setdefault(file, {})[node.lineno, node.col_offset, node.end_col_offset or 0] = text
     changed = [replaced_all(file, new) for file, new in texts.items()]
     members = {one.index: one for one in input_tensors(module.root)}
-    trees = [tree for file in user_files(module.root) if (tree := syntax_tree(file)) is not None]
-    keys = {key for one in group for key in parts_of(one.family.members[0].name)[-1:]}
-    if any(_is_given(tree, keys, group[0].axis) for tree in trees):
-        return merged_patches(changed)
     specs = [(members[index], sharding_of(new, mesh_name)) for index, new in dims.items()]
-    return merged_patches([*changed, annotation_patch(module, specs)])
+    return merged_patches([*changed, annotation_patch(module, specs)] if specs else changed)
+
+
+def _code_of(file: str, node: ast.expr, size: int, multiple: int) -> str:
+    """A new size as code: a number as the user writes numbers, or the next multiple of what is computed."""
+    if not isinstance(node, ast.Constant):
+        return f"-(-({ast.unparse(node)}) // {multiple}) * {multiple}"
+    written = read_lines(file)[node.lineno - 1][node.col_offset : node.end_col_offset]
+    return f"{size:_}" if "_" in written else f"{size}"

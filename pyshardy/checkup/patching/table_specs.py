@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pyshardy.checkup.patching.source import replaced
 from pyshardy.checkup.patching.spec_helpers import axes_of_entries
+from pyshardy.checkup.program.families import dims_of
 from pyshardy.core.axes import Dims
 from pyshardy.core.spec import format_spec
 from pyshardy.frontend.interface import InterfaceTensor
@@ -57,11 +58,25 @@ def table_patch(files: Iterable[str], inputs: Sequence[InterfaceTensor], changed
         tree = syntax_tree(file)
         tables = [] if tree is None else list(_tables(tree))
         if tree is not None and len(tables) == 1:
+            if not all(_gives(tables[0], one) for one in inputs if one.index in changed):
+                return ""
             found = _searched(file, tree, tables[0], inputs, changed)
             return found or _patch(file, tables[0], inputs, changed)
         if tables:
             return ""
     return ""
+
+
+def _gives(table: _Table, one: InterfaceTensor) -> bool:
+    """Whether an input may have its axes from a table: a pair for its name has them, or none is for it and it is whole.
+
+    A batch has its axes from elsewhere.
+    """
+    if not table.pairs or one.sharding is None:
+        return True
+    path, own = table.separator.replace("\\", "").join(_WORD.findall(one.name)), without_end(dims_of(one.sharding))
+    given = (_found(way, table.pairs, path) for way in (re.search, re.fullmatch))
+    return own in [() if axes is None else without_end(axes) for axes in given]
 
 
 def _searched(

@@ -20,7 +20,7 @@ from pyshardy.searching.autopartition.ties import ties_of
 _VARIABLE = re.compile(r"^\w+\['([^'/]+(?:/[^'/]+)+)'\]$")
 _OF_OPTIMIZER = re.compile(r"_(momentum|velocity\w*|accumulator\w*|average\w*|[mvu])$")
 """How keras ends the names of optimizer state."""
-_OF_LIST = re.compile(r"^\w+\[\d+\]$")
+_OF_LIST = re.compile(r"\[\d+\]$")
 """The name of an input that is in a list."""
 _KINDS = {
     ("stablehlo.gather", 0): "embeddings",

@@ -31,6 +31,14 @@ def test_a_lost_axis_may_come_before_another_spec_that_saves_more() -> None:
     assert best_of([spec, slower]) is spec
 
 
+@pytest.mark.parametrize("kind", [FindingKind.CONFLICT, FindingKind.STATE])
+def test_a_patch_comes_before_a_spec_whose_place_is_not_known_if_it_saves_nearly_as_much(kind: FindingKind) -> None:
+    best, patched, less = (tried(kind, worth) for worth in (1.0, 0.85, 0.75))
+    unknown = best._replace(cure=replace(best.cure, make_patch=str))
+    assert best_of([unknown, patched]) is patched
+    assert best_of([unknown, less]) is unknown and best_of([best, patched]) is best
+
+
 def test_the_first_of_several_values_that_lost_an_axis_is_the_cause() -> None:
     later, first, less = (
         tried(FindingKind.LOST_AXIS, worth)._replace(number=number) for worth, number in ((1.0, 4), (0.99, 2), (0.9, 1))

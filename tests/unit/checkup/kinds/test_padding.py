@@ -15,6 +15,7 @@ from pyshardy.checkup.program.families import Family
 from pyshardy.core.mesh import Mesh
 from pyshardy.errors import InvalidModuleError
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors
+from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.shardings import module_meshes
 from pyshardy.source.meanings import mark
 
@@ -145,3 +146,53 @@ def test_a_table_is_told_with_few_sizes() -> None:
     tables = [InterfaceTensor(name, 0, (size, 64), "f32", None) for name, size in zip("abcd", (1001, 1002, 1003, 1001))]
     weights = [UnevenWeight(Family(one.name, (one,), (), 0.0), 0, "x", 8, is_used=False) for one in tables]
     assert what_is_whole(weights).endswith("dimension 0 of 1001, 1002 and 1 other size")
+
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+mesh = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Auto,))
+VOCABULARY = 50_001
+
+
+def fit(shape, *axes):
+    return P(*[axis if axis and size % mesh.shape[axis] == 0 else None for size, axis in zip(shape, axes)])
+
+
+def array(shape, *axes):
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, fit(shape, *axes)))
+
+
+def keep(x, *axes):
+    return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, fit(x.shape, *axes)))
+
+
+def update(weights, x):
+    def loss(weights):
+        h = keep(jnp.tanh(x @ weights["up"]), None, "x")
+        return keep(h @ weights["head"], None, "x").sum()
+
+    return jax.tree.map(lambda a, b: a - b, weights, jax.grad(loss)(weights))
+
+
+step = jax.jit(update, donate_argnums=0)
+weights = {"up": array((512, 1024), None, "x"), "head": array((1024, VOCABULARY), None, "x")}
+arguments = weights, jax.ShapeDtypeStruct((256, 512), jnp.float32)
+"""
+
+
+def test_constraints_from_which_a_helper_leaves_the_axis_out_have_it_then(tmp_path: Path) -> None:
+    """As they do where the size is divided: the program is the one that the patch makes."""
+    module = load(HEAD, tmp_path / "head.py")
+    (cure,) = cures(module)
+    found, right = cure.apply(module), load(HEAD.replace("50_001", "50_048"), tmp_path / "padded.py")
+    assert "+VOCABULARY = 50_048" in cure.make_patch() and cure.make_patch().count("\n+") == 2
+
+    def constraints(module: pyshardy.Module) -> list[tuple[str, str]]:
+        ops = ops_named(module.root, ("sdy.sharding_constraint",))
+        return [(str(op.attrs["sharding"]), str(op.result.type.shape)) for op in ops]
+
+    assert constraints(found) == constraints(right) and constraints(found) != constraints(module)
+    assert [one.sharding for one in input_tensors(found.root)] == [one.sharding for one in input_tensors(right.root)]

@@ -9,7 +9,8 @@ from search.patching import apply_patch
 
 import pyshardy
 from pyshardy.checkup.patching.specs import SpecChange, spec_patch
-from pyshardy.checkup.program.keras_paths import paths_by_layer, variable_path
+from pyshardy.checkup.program.keras_paths import paths_by_layer, paths_in_lists, told_name, variable_path
+from pyshardy.frontend.interface import input_tensors
 
 TABLE, KERNEL, ROWS = "tensor<512x64xf32>", "tensor<64x32xf32>", "tensor<8x64xf32>"
 STEP = f"""
@@ -32,6 +33,31 @@ x["items"] = array((8,), P())
 
 def test_a_layer_says_the_path_of_what_it_reads() -> None:
     assert dict(paths_by_layer(pyshardy.load(STEP))) == {0: "items/embeddings", 1: "top/kernel"}
+
+
+def test_slots_in_a_list_go_by_the_path_of_their_weight() -> None:
+    """Of two weights of one shape each has its own; a scalar that all have is none."""
+    step = f"""
+    func.func @main(%0: {KERNEL} {{tf.aliasing_output = 0 : i32}} loc("weights[0]"),
+        %1: {KERNEL} {{tf.aliasing_output = 1 : i32}} loc("weights[1]"),
+        %2: {KERNEL} {{tf.aliasing_output = 2 : i32}} loc("moments[0].mu[0]"),
+        %3: {KERNEL} {{tf.aliasing_output = 3 : i32}} loc("moments[0].mu[1]"), %x: {ROWS})
+        -> ({KERNEL} {{jax.result_info = "result[0][0]"}}, {KERNEL} {{jax.result_info = "result[0][1]"}},
+            {KERNEL} {{jax.result_info = "result[1][0].mu[0]"}}, {KERNEL} {{jax.result_info = "result[1][0].mu[1]"}}) {{
+      %4 = stablehlo.dot_general %x, %0, contracting_dims = [1] x [0] : ({ROWS}, {KERNEL}) -> tensor<8x32xf32> loc("jit(step)/jvp(one)/dot_general")
+      %5 = stablehlo.dot_general %x, %1, contracting_dims = [1] x [0] : ({ROWS}, {KERNEL}) -> tensor<8x32xf32> loc("jit(step)/jvp(two)/dot_general")
+      %6 = stablehlo.dot_general %x, %5, contracting_dims = [0] x [0] : ({ROWS}, tensor<8x32xf32>) -> {KERNEL}
+      %7 = stablehlo.dot_general %x, %4, contracting_dims = [0] x [0] : ({ROWS}, tensor<8x32xf32>) -> {KERNEL}
+      %8 = stablehlo.add %2, %6 : {KERNEL}
+      %9 = stablehlo.add %3, %7 : {KERNEL}
+      %10 = stablehlo.subtract %0, %8 : {KERNEL}
+      %11 = stablehlo.subtract %1, %9 : {KERNEL}
+      return %10, %11, %8, %9 : {KERNEL}, {KERNEL}, {KERNEL}, {KERNEL}
+    }}"""
+    module = pyshardy.load(step)
+    assert paths_in_lists(module) == {0: "one/kernel", 1: "two/kernel", 2: "one/kernel", 3: "two/kernel"}
+    inputs = input_tensors(module.root)
+    assert told_name(module, inputs[2]) == "moments[0].mu[0] (one/kernel)" and told_name(module, inputs[4]) == "arg4"
 
 
 def test_optimizer_state_is_no_variable_of_a_layer() -> None:
