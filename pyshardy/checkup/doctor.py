@@ -18,7 +18,14 @@ from pyshardy.api.propagate import propagate
 from pyshardy.checkup.choosing import Tried, best_of, is_cause, merged
 from pyshardy.checkup.cures import LEAST_GAIN, SAME, Cure, avoided, gain
 from pyshardy.checkup.kinds.batches import batch_cures
-from pyshardy.checkup.kinds.code import constraint_cures, kernel_cures, micro_batch_cures, other_cures, wider_cures
+from pyshardy.checkup.kinds.code import (
+    batch_constraint_cures,
+    constraint_cures,
+    kernel_cures,
+    micro_batch_cures,
+    other_cures,
+    wider_cures,
+)
 from pyshardy.checkup.kinds.handed_on import donation_cures, output_cures
 from pyshardy.checkup.kinds.ignored import ignored_cures
 from pyshardy.checkup.kinds.linked import linked_cures
@@ -281,6 +288,7 @@ class _Checkup:
             merge_cures(own),
             manual_cures(own.before, self.mesh),
             iter(wider),
+            batch_constraint_cures(own.propagated),
             odd_cures(own.before, self.mesh),
             padding_cures(own.before, self.mesh_name, self.mesh),
             value_cures(own.propagated, self.mesh),

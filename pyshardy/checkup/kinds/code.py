@@ -13,6 +13,7 @@ from pyshardy.checkup.kinds.rules import names_patch
 from pyshardy.checkup.patching.kernel_patch import KernelCall, kernel_call
 from pyshardy.checkup.patching.source import replaced, replaced_all, user_files
 from pyshardy.checkup.patching.specs import line_patch, output_layout_patch
+from pyshardy.checkup.program.families import dims_of, ties_in
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -24,7 +25,12 @@ from pyshardy.propagation.origins import CONSTRAINT
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.report.patch import file_diff, imports_jax, mesh_in, name_of_class
 from pyshardy.results.hints.code import Code, CodeEdit, ShardMap, shard_maps, strided_micro_batches
-from pyshardy.results.hints.constraints import left_out_constraints, other_constraints, wider_constraints
+from pyshardy.results.hints.constraints import (
+    left_out_constraints,
+    other_constraints,
+    whole_batch_constraints,
+    wider_constraints,
+)
 from pyshardy.results.partition import Partition
 from pyshardy.results.propagation import Propagation
 from pyshardy.source.assignments import read_lines
@@ -92,6 +98,24 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         lost = [str(axis) for axes in wider.dim_axes for axis in axes if axis not in chain(*was.dim_axes)]
         what = f"{edit.what} drops {' and '.join(lost)}, which the value has before it"
         why = "a dimension that a constraint does not name is whole on every device"
+        make_patch = partial(_spec_patch, propagated.before, edit.place, was, wider)
+        yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
+
+
+def batch_constraint_cures(propagated: Propagation) -> Iterator[Cure]:
+    """Constraints that keep only some of the axes that split a batch, with all of them.
+
+    Args:
+        propagated: The program, propagated by pyshardy.
+    """
+    inputs = propagated.inputs
+    returned = ties_in(propagated.before, inputs, propagated.outputs)
+    given = [one.sharding for place, one in enumerate(inputs) if place not in returned and one.sharding and one.shape]
+    rows = {dims_of(one)[0] for one in given}
+    for edit, was, wider in whole_batch_constraints(propagated, rows):
+        batch = format_spec(dims_of(wider)[:1])
+        what = f"{edit.what} keeps the batch, which comes in as {batch}, along fewer axes"
+        why = "devices along the others then compute the same rows"
         make_patch = partial(_spec_patch, propagated.before, edit.place, was, wider)
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
 

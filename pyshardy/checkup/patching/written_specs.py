@@ -159,7 +159,7 @@ def written_on(file: str, line: int) -> list[Written]:
         return []
     given = [one for call in calls for one in (*call.args[1:], *(word.value for word in call.keywords))]
     inside = {node for one in given for node in ast.walk(one)}
-    found = _specs(tree, (), (), SpecHelpers({}, {}, dict(constants_in(tree))))
+    found = _specs(tree, (), (), SpecHelpers(helpers_in(tree).makers, {}, dict(constants_in(tree))))
     if len(calls) == 1:
         return [one for one in found if one.node in inside]
     return [one for one in found if (one.node.lineno, one.node.end_lineno) == (line, line)]

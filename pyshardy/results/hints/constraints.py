@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from math import prod
 
 from pyshardy.core.axes import AxisRef
@@ -80,6 +80,45 @@ def other_constraints(propagated: Propagation) -> Iterator[tuple[CodeEdit, Tenso
                 what = f"the constraint {_spec(sharding)} {_at(place, op, propagated.before.name)}"
                 text = f"constrain to {_spec(other)} {_at(place, op, propagated.before.name)}"
                 yield CodeEdit(what, text, place, codes, partial(_constrain_to, other)), sharding, other
+
+
+def whole_batch_constraints(
+    propagated: Propagation, rows: Collection[tuple[str, ...]]
+) -> Iterator[tuple[CodeEdit, TensorSharding, TensorSharding]]:
+    """Programs in which the constraints of one line that keep only some axes of a batch keep all of them.
+
+    Such a line may be in a function of the user that constrains its argument: these are one.
+
+    Args:
+        propagated: The propagated program.
+        rows: The axes that split the first dimension of inputs of a batch.
+
+    Yields:
+        The edit, the sharding of the constraint, and the one with these axes.
+    """
+    module = propagated.before
+    repeating = {Code.of(op, module.name) for op in _of_inputs(module)}
+    lines: dict[tuple[SourcePlace, str], list[tuple[Code, Op]]] = {}
+    for op in ops_named(module.root, (CONSTRAINT,)):
+        code, sharding = Code.of(op, module.name), op.attrs["sharding"]
+        if code.path and code not in repeating and sharding.rank:
+            lines.setdefault(((*code.path[0][:2], 0), _spec(sharding)), []).append((code, op))
+    for (place, spec), found in lines.items():
+        sharding = found[0][1].attrs["sharding"]
+        mesh = mesh_of(sharding, propagated.meshes)
+        own, *others = ({axis.name for axis in axes} for axes in sharding.dim_axes)
+        for axes in sorted(one for one in rows if own < set(one) and own and set(one).isdisjoint(chain(*others))):
+            first = DimSharding(tuple(map(AxisRef, axes)), sharding.dims[0].is_open)
+            if all(divides(first.axes, (op.operands[0].type.shape or ())[0], mesh) for _, op in found):
+                whole, at = sharding.with_dims([first, *sharding.dims[1:]]), format_place(place)
+                codes = tuple(dict.fromkeys(code for code, _ in found))
+                what, text = f"the constraint {spec} at {at}", f"constrain to {_spec(whole)} at {at}"
+                yield CodeEdit(what, text, place, codes, partial(_split_first, first)), sharding, whole
+
+
+def _split_first(dim: DimSharding, op: Op, _: AttrTable) -> None:
+    given: TensorSharding = op.attrs["sharding"]
+    op.set_attr("sharding", given.with_dims([dim, *given.dims[1:]]))
 
 
 def _takes(codes: Sequence[Code], sharding: TensorSharding, mesh: Mesh) -> bool:
