@@ -45,6 +45,7 @@ class Cure:
         inputs: The numbers of the inputs whose annotations it changes.
         is_design: Whether it is another way to share the work rather than a mended fault: nothing in the program asks
             for it.
+        frees: Whether memory that it saves is held for nothing, if that is so of its kind.
     """
 
     kind: FindingKind
@@ -58,6 +59,7 @@ class Cure:
     is_exact: bool = True
     inputs: frozenset[int] = frozenset()
     is_design: bool = False
+    frees: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "make_patch", cache(self.make_patch))  # the source is read once

@@ -30,12 +30,12 @@ from pyshardy.checkup.kinds.handed_on import donation_cures, output_cures
 from pyshardy.checkup.kinds.ignored import ignored_cures
 from pyshardy.checkup.kinds.linked import linked_cures
 from pyshardy.checkup.kinds.manual_axes import manual_cures
-from pyshardy.checkup.kinds.merged import merge_cures
+from pyshardy.checkup.kinds.merged import lookup_cures, merge_cures
 from pyshardy.checkup.kinds.odd_ones import odd_cures
 from pyshardy.checkup.kinds.padding import padding_cures
 from pyshardy.checkup.kinds.ports import conflict_cures
 from pyshardy.checkup.kinds.rules import rule_cures
-from pyshardy.checkup.kinds.signs import lookups, signs, uneven_parts
+from pyshardy.checkup.kinds.signs import signs, uneven_parts
 from pyshardy.checkup.kinds.state import state_cures
 from pyshardy.checkup.kinds.twins import twin_cures
 from pyshardy.checkup.kinds.values import value_cures
@@ -194,7 +194,7 @@ class _Checkup:
 
     def _run(self) -> Diagnosis:
         first = self.found
-        found = [*uneven_parts(first, _figures(first), self.mesh), *lookups(first, _figures(first))]
+        found = list(uneven_parts(first, _figures(first), self.mesh))
         findings = self._findings()
         found += signs(self.found, _figures(self.found), self.mesh)
         untried = sorted(found, key=lambda pair: -pair[0])
@@ -286,6 +286,7 @@ class _Checkup:
             self._output_cures(),
             micro_batch_cures(own),
             merge_cures(own),
+            lookup_cures(own),
             manual_cures(own.before, self.mesh),
             iter(wider),
             batch_constraint_cures(own.propagated),
@@ -320,7 +321,7 @@ class _Checkup:
 
     def _worth(self, cure: Cure, before: Figures, after: Figures, unsure: float = SAME) -> float | None:
         """How much a cure is worth; None if it does not pay."""
-        worth = gain(before, after, self.limit, cure.kind in _FREE, unsure)
+        worth = gain(before, after, self.limit, cure.kind in _FREE and cure.frees, unsure)
         if cure.kind is FindingKind.OTHER_OUTPUT and worth > -_FOR_ONE_COMPILATION:
             return LEAST_GAIN + max(worth, 0.0)
         return worth if worth >= LEAST_GAIN else None

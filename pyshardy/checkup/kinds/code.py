@@ -129,7 +129,10 @@ def other_cures(propagated: Propagation) -> Iterator[Cure]:
     for edit, was, other in other_constraints(propagated):
         what = f"{edit.what} splits the value otherwise than what is around it"
         make_patch = partial(_spec_patch, propagated.before, edit.place, was, other)
-        yield Cure(FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what)
+        yield Cure(
+            FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what,
+            frees={*chain(*was.dim_axes)} != {*chain(*other.dim_axes)},
+        )  # fmt: skip
 
 
 def micro_batch_cures(part: Partition) -> Iterator[Cure]:

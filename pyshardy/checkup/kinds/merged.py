@@ -10,7 +10,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.patching.source import replaced_all
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.hints.code import CodeEdit
-from pyshardy.results.hints.merges import merged_behind
+from pyshardy.results.hints.merges import flat_lookups, merged_behind
 from pyshardy.results.partition import Partition
 from pyshardy.source.meanings import name_of
 from pyshardy.source.syntax import syntax_tree
@@ -32,6 +32,18 @@ def merge_cures(part: Partition) -> Iterator[Cure]:
             FindingKind.LOST_AXIS, edit.what, _WHY, edit.place, f"{edit.text}, {edit.condition}", edit.apply,
             partial(_patch, edit), edit.what,
         )  # fmt: skip
+
+
+def lookup_cures(part: Partition) -> Iterator[Cure]:
+    """Rows of a batch that are looked up in the rows of all its examples, looked up in each.
+
+    Args:
+        part: The program, partitioned by pyshardy.
+    """
+    for edit in flat_lookups(part.why, part.before):
+        yield Cure(
+            FindingKind.LOST_AXIS, edit.what, edit.condition, edit.place, edit.text, edit.apply, subject=edit.what
+        )
 
 
 def _patch(edit: CodeEdit) -> str:

@@ -20,7 +20,6 @@ from pyshardy.report.cost import format_duration
 from pyshardy.report.diagnosis import Figures, Finding, FindingKind
 from pyshardy.report.summary import TensorRow
 from pyshardy.results.cost import Cost
-from pyshardy.results.hints.merges import flat_lookups
 from pyshardy.source.places import format_place
 from pyshardy.source.values import value_text
 
@@ -92,31 +91,6 @@ def uneven_parts(found: Cost, now: Figures, mesh: Mesh) -> Iterator[tuple[float,
                 share,
                 Finding(FindingKind.UNEVEN, what, why, (file, line, 0), _padding(size, sizes[name], name), now, None),
             )
-
-
-def lookups(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:
-    """The lines that look up rows of a batch in the rows of all its examples, for which devices communicate.
-
-    These are told of the program as it is, too.
-
-    Args:
-        found: The estimate of the whole program.
-        now: Its figures.
-    """
-    for line, one in {one.place[:2]: one for one in flat_lookups(found.partition.why)}.items():
-        rows = [row for row in found.estimate.collectives if row.source is not None and row.source[:2] == line]
-        seconds = sum(row.seconds for row in rows)
-        share = seconds / found.estimate.serial_seconds if found.estimate.serial_seconds else 0.0
-        if share < LEAST_GAIN:
-            continue
-        names, at = " and ".join(f'"{axis.name}"' for axis in one.axes), format_place(one.place)
-        what = (
-            f"rows of {one.examples} examples are looked up in one list of all at {at}, which loses {names}: "
-            f"{format_duration(seconds)} of communication in a step"
-        )
-        why = f"the reshape merges the batch with {one.rows} rows of each example, and any device may need any row"
-        cure = f"look up in each example by itself: jnp.take_along_axis, or jax.vmap(lambda x, i: x[i]) at {at}"
-        yield share, Finding(FindingKind.LOST_AXIS, what, why, one.place, cure, now, None)
 
 
 def _kernels(found: Cost, now: Figures) -> Iterator[tuple[float, Finding]]:

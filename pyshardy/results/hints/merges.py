@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
+from math import prod
 
 from pyshardy.core.axes import Axes
 from pyshardy.explain.why import Why
+from pyshardy.ir.attrs import AttrTable
+from pyshardy.ir.callers import Callers
 from pyshardy.ir.module import Module
+from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.results.hints.code import Code, CodeEdit
 from pyshardy.source.places import SourcePlace, format_place
 from pyshardy.transforms.code_changes import RESHAPE, merge_the_other_way, merged_dimension, two_of_one
+from pyshardy.transforms.example_lookups import GATHER, SCATTER, flat_dimension, look_up_in_examples
 
-_GATHER = "stablehlo.gather"
+_FUNCTION = "func.func"
 _SAME = frozenset(("stablehlo.convert", "sdy.sharding_constraint"))
 _Reshape = tuple[SourcePlace, tuple[int, ...] | None, tuple[int, ...] | None]
 """The line of a reshape and its two shapes."""
@@ -72,33 +77,63 @@ def _losses(why: Why) -> Iterator[tuple[_Reshape, Axes]]:
                 yield ((label.file, label.line, label.column), before, after), axes
 
 
-class FlatLookup(NamedTuple):
-    """Rows of a batch that are looked up in one list of the rows of all examples.
-
-    Attributes:
-        place: The line of the lookup.
-        axes: The axes that split the batch.
-        examples: The number of examples.
-        rows: The number of rows of each.
-    """
-
-    place: SourcePlace
-    axes: Axes
-    examples: int
-    rows: int
-
-
-def flat_lookups(why: Why) -> Iterator[FlatLookup]:
+def flat_lookups(why: Why, module: Module) -> Iterator[CodeEdit]:
     """Lookups of rows in what a reshape merges of a batch that is split and the rows of each of its examples.
+
+    They are looked up in each example instead, also in the gradient.
 
     Args:
         why: Explains the values of the propagated program.
+        module: The program as the user gave it.
     """
+    lines: dict[tuple[str, int], dict[tuple[int, int, int], Axes]] = {}
+    for line, axes, dim, (examples, rows) in _lookups(why):
+        lines.setdefault(line, {})[dim, examples, rows] = axes
+    codes: dict[tuple[SourcePlace, int, int], dict[Code, Axes]] = {}
+    callers = Callers(module.root)
+    for op in ops_named(module.root, (GATHER, SCATTER)):
+        places = list(_places(op, callers, module.name))
+        if not places or any(place[:2] not in lines for place in places):
+            continue
+        for (dim, examples, rows), axes in lines[places[0][:2]].items():
+            count = prod(op.operands[1].type.shape or ())
+            is_flat = flat_dimension(op) == dim and (op.operands[0].type.shape or ())[dim] == examples * rows
+            if is_flat and count % examples == 0:
+                place = *places[0][:2], 0
+                codes.setdefault((place, examples, rows), {})[Code.of(op, module.name)] = axes
+    for (place, examples, rows), found in codes.items():
+        names = " and ".join(f'"{axis.name}"' for axis in next(iter(found.values())))
+        at = format_place(place)
+        yield CodeEdit(
+            f"rows of {examples} examples are looked up in one list of all at {at}, which loses {names}",
+            f"look up in each example by itself: jnp.take_along_axis, or jax.vmap(lambda x, i: x[i]) at {at}",
+            place,
+            tuple(found),
+            partial(_in_examples, examples),
+            f"the reshape merges the batch with {rows} rows of each example, and any device may need any row",
+        )
+
+
+def _places(op: Op, callers: Callers, name: str) -> Iterator[SourcePlace]:
+    """The line of an op, or those of the calls of its function, as of `jnp.take`."""
+    path, function = Code.of(op, name).path, op.enclosing(_FUNCTION)
+    if path:
+        yield path[0]
+    for call in callers.of(function) if function is not None and not path else ():
+        yield from _places(call, callers, name)
+
+
+def _in_examples(examples: int, op: Op, attrs: AttrTable) -> None:
+    look_up_in_examples(op, attrs, examples)
+
+
+def _lookups(why: Why) -> Iterator[tuple[tuple[str, int], Axes, int, tuple[int, int]]]:
+    """The lines of lookups in merged rows, the axes of the batch, its dimension, and the sizes of what is merged."""
     subject, program = why.subject, why.subject.program
     made = {result: number for number in range(subject.op_count) for result in program.results[number]}
     for number in range(subject.op_count):
         label = why.names.label(number)
-        if program.kind(number).name != _GATHER or label.file is None:
+        if program.kind(number).name != GATHER or label.file is None:
             continue
         source = made.get(program.operands[number][0])
         while source is not None and program.kind(source).name in _SAME:
@@ -107,6 +142,6 @@ def flat_lookups(why: Why) -> Iterator[FlatLookup]:
             continue
         apart, whole = program.operands[source][0], program.results[source][0]
         before, after = program.shapes[apart] or (), program.shapes[whole] or ()
-        given = subject.sharding(apart)
-        if len(before) > len(after) and two_of_one(before, after) == 0 and given is not None and given.dims[0].axes:
-            yield FlatLookup((label.file, label.line, label.column), given.dims[0].axes, *before[:2])
+        given, dim = subject.sharding(apart), two_of_one(before, after)
+        if len(before) > len(after) and dim is not None and given is not None and given.dims[dim].axes:
+            yield (label.file, label.line), given.dims[dim].axes, dim, (before[dim], before[dim + 1])
