@@ -50,7 +50,9 @@ def found(text: str, path: Path) -> list[Finding]:
 def test_a_lookup_in_the_rows_of_all_examples_is_a_finding(lookup: str, tmp_path: Path) -> None:
     """Also if a function of JAX does it; its time is that of the lookup in each."""
     (one,) = found(PICK.replace("x.reshape(batch * rows, width)[flat]", lookup), tmp_path / "pick.py")
-    assert "rows of 2048 examples are looked up in one list of all at " in one.what and one.what.endswith('loses "data"')
+    assert "rows of 2048 examples are looked up in one list of all at " in one.what and one.what.endswith(
+        'loses "data"'
+    )
     assert one.place is not None and one.place[1] == 12 and "jnp.take_along_axis" in one.cure
     assert "merges the batch with 1024 rows of each example" in one.why
     sound = pyshardy.cost(load(SOUND, tmp_path / "sound.py"), "h100")

@@ -1,4 +1,4 @@
-"""Cures of dimensions that are merged so that their axes are lost."""
+"""Cures of dimensions that a reshape merges so that axes are lost: another order, and lookups in each example."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ def lookup_cures(part: Partition) -> Iterator[Cure]:
     Args:
         part: The program, partitioned by pyshardy.
     """
-    for edit in flat_lookups(part.why, part.before):
-        yield Cure(
-            FindingKind.LOST_AXIS, edit.what, edit.condition, edit.place, edit.text, edit.apply, subject=edit.what
-        )
+    for edit, why in flat_lookups(part.why, part.before):
+        text = f"{edit.text}, {edit.condition}"
+        yield Cure(FindingKind.LOST_AXIS, edit.what, why, edit.place, text, edit.apply, subject=edit.what)
 
 
 def _patch(edit: CodeEdit) -> str:

@@ -77,7 +77,7 @@ def _losses(why: Why) -> Iterator[tuple[_Reshape, Axes]]:
                 yield ((label.file, label.line, label.column), before, after), axes
 
 
-def flat_lookups(why: Why, module: Module) -> Iterator[CodeEdit]:
+def flat_lookups(why: Why, module: Module) -> Iterator[tuple[CodeEdit, str]]:
     """Lookups of rows in what a reshape merges of a batch that is split and the rows of each of its examples.
 
     They are looked up in each example instead, also in the gradient.
@@ -85,6 +85,9 @@ def flat_lookups(why: Why, module: Module) -> Iterator[CodeEdit]:
     Args:
         why: Explains the values of the propagated program.
         module: The program as the user gave it.
+
+    Yields:
+        The edit, and why the axes are lost.
     """
     lines: dict[tuple[str, int], dict[tuple[int, int, int], Axes]] = {}
     for line, axes, dim, (examples, rows) in _lookups(why):
@@ -104,14 +107,15 @@ def flat_lookups(why: Why, module: Module) -> Iterator[CodeEdit]:
     for (place, examples, rows), found in codes.items():
         names = " and ".join(f'"{axis.name}"' for axis in next(iter(found.values())))
         at = format_place(place)
-        yield CodeEdit(
+        edit = CodeEdit(
             f"rows of {examples} examples are looked up in one list of all at {at}, which loses {names}",
             f"look up in each example by itself: jnp.take_along_axis, or jax.vmap(lambda x, i: x[i]) at {at}",
             place,
             tuple(found),
             partial(_in_examples, examples),
-            f"the reshape merges the batch with {rows} rows of each example, and any device may need any row",
+            "if all its rows are its own",
         )
+        yield edit, f"the reshape merges the batch with {rows} rows of each example, and any device may need any row"
 
 
 def _places(op: Op, callers: Callers, name: str) -> Iterator[SourcePlace]:
