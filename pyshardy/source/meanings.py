@@ -233,6 +233,18 @@ def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
 
 
+def value_of(tree: ast.AST, name: str) -> ast.expr | None:
+    """What a source assigns to a name; None if it does so never, or several times.
+
+    Args:
+        tree: The source.
+        name: The name.
+    """
+    pairs = [pair for node in ast.walk(tree) if isinstance(node, ast.Assign) for pair in assigned(node)]
+    found = [value for target, value in pairs if isinstance(target, ast.Name) and target.id == name]
+    return found[0] if len(found) == 1 else None
+
+
 def _bound(nodes: Sequence[ast.AST]) -> Counter[str]:
     """How often each name is given a value."""
     return Counter(name for node in nodes for name in _bound_by(node))

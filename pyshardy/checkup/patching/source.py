@@ -14,7 +14,7 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, walk
 from pyshardy.report.patch import file_diff, in_quotes_of
 from pyshardy.source.assignments import read_lines
-from pyshardy.source.meanings import assigned, name_of
+from pyshardy.source.meanings import name_of, value_of
 from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import syntax_tree, with_imported
 
@@ -110,14 +110,7 @@ class JitCall(NamedTuple):
         """Whether `in_shardings` has one spec for an argument, or a variable that is one."""
         tree, node = syntax_tree(self.file), self.ins.get(argument)
         if isinstance(node, ast.Name) and tree is not None:
-            made = [
-                value
-                for one in ast.walk(tree)
-                if isinstance(one, ast.Assign)
-                for target, value in assigned(one)
-                if isinstance(target, ast.Name) and target.id == node.id
-            ]
-            node = made[0] if len(made) == 1 else None
+            node = value_of(tree, node.id)
         return isinstance(node, ast.Call) and name_of(node.func) in _SPECS
 
     def out_patch(self, shardings: str) -> str:

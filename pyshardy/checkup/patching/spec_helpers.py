@@ -12,7 +12,7 @@ from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache
 from pyshardy.core.spec import format_spec
 from pyshardy.source.constraining import SPECS, helpers_of
-from pyshardy.source.meanings import assigned, is_literal, literal, name_of
+from pyshardy.source.meanings import assigned, is_literal, literal, name_of, value_of
 
 _SHARDING = "NamedSharding"
 PARTITIONING = frozenset(("with_partitioning", "with_logical_partitioning"))
@@ -195,7 +195,7 @@ def constants_in(tree: ast.Module) -> Iterator[tuple[str, Constant]]:
             yield target.id, found if _is_for_a_jit(tree, target.id) else found._replace(made=None)
 
 
-def constant_of(value: ast.expr) -> Constant | None:
+def constant_of(value: ast.expr | None) -> Constant | None:
     """A spec, or a sharding of a mesh, that is written out."""
     if not isinstance(value, ast.Call):
         return None
@@ -212,17 +212,9 @@ def _own_spec(tree: ast.Module, function: ast.FunctionDef | ast.Lambda) -> tuple
     words = [node for node in ast.walk(function) if isinstance(node, ast.keyword) and node.arg == _KEYWORD]
     if len(words) != 1:
         return None
-    value, own = words[0].value, words[0].value
-    if isinstance(value, ast.Name) and _uses(tree, value.id) == 1:
-        made = [
-            pair[1]
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign)
-            for pair in assigned(node)
-            if isinstance(pair[0], ast.Name) and pair[0].id == value.id
-        ]
-        own = made[0] if len(made) == 1 else value
-    found = constant_of(own)
+    value = words[0].value
+    is_its_own = isinstance(value, ast.Name) and _uses(tree, value.id) == 1
+    found = constant_of(value_of(tree, value.id) if isinstance(value, ast.Name) and is_its_own else value)
     return None if found is None or found.made is None else (found.made, found.axes)
 
 
