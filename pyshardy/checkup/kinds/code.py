@@ -102,6 +102,12 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
+def _moves(was: TensorSharding, other: TensorSharding) -> bool:
+    """Whether the same axes split other dimensions: memory is then not held for nothing."""
+    is_same = {*chain(*was.dim_axes)} == {*chain(*other.dim_axes)}
+    return is_same and [bool(axes) for axes in was.dim_axes] != [bool(axes) for axes in other.dim_axes]
+
+
 def batch_constraint_cures(propagated: Propagation) -> Iterator[Cure]:
     """Constraints that keep only some of the axes that split a batch, with all of them.
 
@@ -131,7 +137,7 @@ def other_cures(propagated: Propagation) -> Iterator[Cure]:
         make_patch = partial(_spec_patch, propagated.before, edit.place, was, other)
         yield Cure(
             FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what,
-            frees={*chain(*was.dim_axes)} != {*chain(*other.dim_axes)},
+            frees=not _moves(was, other),
         )  # fmt: skip
 
 
