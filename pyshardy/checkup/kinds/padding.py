@@ -190,17 +190,23 @@ def _padded(module: Module, sizes: Mapping[int, int], dims: Mapping[int, Dims], 
     found = Module.parse(text, name=module.name, allow_unregistered_dialects=allows)
     inputs = [one for one in input_tensors(found.root) if one.index in dims]
     found = annotated(found, [(one, sharding_of(dims[one.index], mesh_name)) for one in inputs])
-    with found.context:
-        for op in ops_named(found.root, (CONSTRAINT,)) if axis else ():
+    return _with_left_out(found, {*sizes.values()}, axis, mesh_name) if axis else found
+
+
+def _with_left_out(module: Module, sizes: Collection[int], axis: str, mesh_name: str) -> Module:
+    """The program with an axis in constraints that left it out of a dimension of some sizes."""
+    root = module.copy_root()
+    with module.context:
+        for op in ops_named(root, (CONSTRAINT,)):
             given: TensorSharding = op.attrs["sharding"]
-            free = [dim for dim, size in enumerate(op.result.type.shape or ()) if size in sizes.values()]
-            free = [dim for dim in free if not given.dims[dim].axes and not given.dims[dim].is_open]
-            is_used = any(one.name == axis for axes in given.dim_axes for one in axes)
-            if len(free) == 1 and not is_used and _is_named_at(Code.of(op, found.name), axis):
-                new = [tuple(one.name for one in axes) for axes in given.dim_axes]
+            new = [tuple(one.name for one in axes) for axes in given.dim_axes]
+            whole = [dim for dim, one in enumerate(given.dims) if not one.axes and not one.is_open]
+            free = [dim for dim in whole if (op.result.type.shape or ())[dim] in sizes]
+            is_used = any(axis in axes for axes in new)
+            if len(free) == 1 and not is_used and _is_named_at(Code.of(op, module.name), axis):
                 new[free[0]] = (axis,)
                 op.set_attr("sharding", sharding_of(tuple(new), mesh_name))
-    return found
+    return module.with_root(root)
 
 
 def _is_named_at(code: Code, axis: str) -> bool:
