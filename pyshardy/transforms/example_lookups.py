@@ -11,7 +11,8 @@ from pyshardy.ir.attrs import AttrTable
 from pyshardy.ir.nodes import Op
 from pyshardy.transforms.builder import Builder
 
-GATHER, SCATTER = "stablehlo.gather", "stablehlo.scatter"
+GATHER = "stablehlo.gather"
+SCATTER = "stablehlo.scatter"
 
 
 class _Lookup(NamedTuple):
