@@ -23,6 +23,7 @@ _NAME = re.compile(r"(\w+)((?:\[\d+\]|\['[^']*'\]|\.\w+)*)")
 _PART = re.compile(r"\[(?:(\d+)|'([^']*)')\]|(\.\w+)")
 _RESULT = "result"
 _NONE = "None"
+_SHARDING = "NamedSharding"
 _LIST, _TUPLE = "[", "("
 _MOST_STEPS = 4
 """The names and functions that are followed to the list or the tuple that a name stands for."""
@@ -92,7 +93,7 @@ def returned_patch(
     tree = syntax_tree(call.file) if call is not None else None
     if call is None or tree is None or call.is_equinox:
         return ""
-    text, leaves = _writer(tree), []
+    text, leaves = _writer(tree, call.line), []
     for name, axes in outputs.items():
         found = _parsed(name)
         if found is None or found[0] != _RESULT:
@@ -153,7 +154,7 @@ def given_patch(call: JitCall, arguments: Mapping[str, Dims | None], files: Sequ
     tree = syntax_tree(call.file)
     if tree is None:
         return ""
-    text, heads = _writer(tree), dict[str, list[_Leaf]]()
+    text, heads = _writer(tree, call.line), dict[str, list[_Leaf]]()
     for name, axes in arguments.items():
         found = _parsed(name)
         if found is None or axes is None:
@@ -169,10 +170,10 @@ def given_patch(call: JitCall, arguments: Mapping[str, Dims | None], files: Sequ
     return replaced_all(call.file, texts)
 
 
-def _writer(tree: ast.Module) -> Callable[[Dims | None], str]:
-    """How a file writes the sharding of some axes."""
-    mesh = mesh_variable(tree)
-    spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", "NamedSharding"))
+def _writer(tree: ast.Module, line: int) -> Callable[[Dims | None], str]:
+    """How a file writes the sharding of some axes on a line."""
+    mesh = mesh_variable(tree) or _mesh_around(tree, line)
+    spec, sharding = (name_of_class(tree, name) for name in ("PartitionSpec", _SHARDING))
 
     def text(axes: Dims | None) -> str:
         if axes is None:
@@ -180,6 +181,16 @@ def _writer(tree: ast.Module) -> Callable[[Dims | None], str]:
         return f"{sharding}({mesh}, {format_spec(axes, spec)})" if mesh else format_spec(axes, spec)
 
     return text
+
+
+def _mesh_around(tree: ast.Module, line: int) -> str:
+    """The mesh of all shardings that the function around a line writes, as `self.mesh`; empty if it is not sure."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or 0)]
+    inner = max(around, key=lambda node: node.lineno, default=None)
+    calls = [node for node in ast.walk(inner) if isinstance(node, ast.Call)] if inner is not None else []
+    meshes = {ast.unparse(one.args[0]) for one in calls if name_of(one.func) == _SHARDING and len(one.args) == 2}
+    return meshes.pop() if len(meshes) == 1 else ""
 
 
 def _parsed(name: str) -> tuple[str, _Path] | None:

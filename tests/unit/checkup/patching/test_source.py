@@ -160,6 +160,20 @@ def test_outputs_get_shardings_on_the_mesh_of_the_file(file: Path) -> None:
     assert returned_patch(None, {"result": (("x",),)}) == ""
 
 
+def test_outputs_get_shardings_on_the_mesh_of_the_function(file: Path) -> None:
+    method = "class Server:\n    def lowered(self):\n        rows = NamedSharding(self.mesh, P('x'))\n"
+    head = "from jax.sharding import NamedSharding, PartitionSpec as P\n"
+    file.write_text(f"{head}{method}        return jit(f, out_shardings=(rows, rows))\n")
+    outputs: dict[str, Dims | None] = {"result[0]": (("x",),), "result[1]": ((), ("x",))}
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, changed=["result[1]"])
+    assert added(diff) == ["        return jit(f, out_shardings=(rows, NamedSharding(self.mesh, P(None, 'x'))))"]
+    file.write_text(
+        f"{head}{method}        cols = NamedSharding(other, P('x'))\n        return jit(f, out_shardings=(rows, cols))\n"
+    )
+    diff = returned_patch(jit_call([str(file)], "f"), outputs, changed=["result[1]"])
+    assert added(diff) == ["        return jit(f, out_shardings=(rows, P(None, 'x')))"]
+
+
 def test_outputs_get_what_the_arguments_that_they_replace_are_given(file: Path) -> None:
     """Where all of an argument is replaced as it is given; else the axes are written out."""
     jitted = "step = jit(f, in_shardings=(specs, rows), out_shardings=P())"
