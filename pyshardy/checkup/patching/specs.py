@@ -63,6 +63,8 @@ def spec_patch(files: Iterable[str], changes: Sequence[SpecChange]) -> str:
     written = [_Place(file, one) for file, tree in trees for one in written_specs(tree, axes, makers)]
     layout = next(((file, tree) for file, tree in trees if has_layout(tree)), None)
     variables = [one for one in changes if layout is not None and one.path]
+    if any(len(axes) > 1 for one in variables for axes in one.new):
+        return ""  # keras takes one axis for each dimension
     of_keras = [one for one in written if one.spec.patterns and isinstance(one.spec.node, ast.Tuple)]
     found = [_place_of(one, of_keras if one.path else written) for one in variables or changes]
     if layout is not None and not any(found) and (text := _layout_patch(*layout, changes)):

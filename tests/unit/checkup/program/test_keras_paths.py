@@ -84,3 +84,11 @@ def test_an_entry_of_a_layout(
     Path("net.py").write_text(LAYOUT)
     patch = spec_patch(["net.py"], [SpecChange(path, old, new, path=path)])
     assert "".join(apply_patch(LAYOUT.splitlines(keepends=True), patch)) == text
+
+
+def test_keras_takes_one_axis_for_a_dimension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(LAYOUT)
+    changes = [SpecChange("top/kernel", ((), ("model",)), new, path="top/kernel") for new in (
+        ((), ("model", "data")), (("data",), ("model",)))]  # fmt: skip
+    assert [bool(spec_patch(["net.py"], [change])) for change in changes] == [False, True]
