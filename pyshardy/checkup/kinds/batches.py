@@ -12,13 +12,14 @@ from math import prod
 from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.kinds.ports import annotation_cure, are
 from pyshardy.checkup.patching.source import replaced, user_files
-from pyshardy.checkup.program.families import axes_of, dims_of, split_further, ties_in
+from pyshardy.checkup.program.families import axes_of, dims_of, split_further
+from pyshardy.checkup.program.ties import unreturned
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import format_spec
-from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.dtypes import known_bytes
 from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import sharding_of
@@ -48,8 +49,7 @@ def batch_cures(module: Module, mesh_name: str, mesh: Mesh) -> Iterator[Cure]:
         mesh: Its mesh.
     """
     inputs, sizes = input_tensors(module.root), {axis: size for axis, size in mesh.axes if size > 1}
-    state = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
-    free = [one for one in inputs if one.index not in state]
+    free = unreturned(module)
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
     for one in free:
         given = one.sharding

@@ -13,7 +13,7 @@ from pyshardy.checkup.kinds.rules import names_patch
 from pyshardy.checkup.patching.kernel_patch import KernelCall, kernel_call
 from pyshardy.checkup.patching.source import replaced, replaced_all, user_files
 from pyshardy.checkup.patching.specs import line_patch, output_layout_patch
-from pyshardy.checkup.program.families import dims_of, ties_in
+from pyshardy.checkup.program.families import batch_rows, dims_of
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.sharding import TensorSharding
@@ -102,23 +102,13 @@ def wider_cures(propagated: Propagation) -> Iterator[Cure]:
         yield Cure(FindingKind.CONSTRAINT, what, why, edit.place, edit.text, edit.apply, make_patch, edit.what)
 
 
-def _moves(was: TensorSharding, other: TensorSharding) -> bool:
-    """Whether the same axes split other dimensions: memory is then not held for nothing."""
-    is_same = {*chain(*was.dim_axes)} == {*chain(*other.dim_axes)}
-    return is_same and [bool(axes) for axes in was.dim_axes] != [bool(axes) for axes in other.dim_axes]
-
-
 def batch_constraint_cures(propagated: Propagation) -> Iterator[Cure]:
     """Constraints that keep only some of the axes that split a batch, with all of them.
 
     Args:
         propagated: The program, propagated by pyshardy.
     """
-    inputs = propagated.inputs
-    returned = ties_in(propagated.before, inputs, propagated.outputs)
-    given = [one.sharding for place, one in enumerate(inputs) if place not in returned and one.sharding and one.shape]
-    rows = {dims_of(one)[0] for one in given}
-    for edit, was, wider in whole_batch_constraints(propagated, rows):
+    for edit, was, wider in whole_batch_constraints(propagated, batch_rows(propagated.before)):
         batch = format_spec(dims_of(wider)[:1])
         what = f"{edit.what} keeps the batch, which comes in as {batch}, along fewer axes"
         why = "devices along the others then compute the same rows"
@@ -139,6 +129,12 @@ def other_cures(propagated: Propagation) -> Iterator[Cure]:
             FindingKind.CONSTRAINT, what, "", edit.place, edit.text, edit.apply, make_patch, edit.what,
             frees=not _moves(was, other),
         )  # fmt: skip
+
+
+def _moves(was: TensorSharding, other: TensorSharding) -> bool:
+    """Whether the same axes split other dimensions: memory is then not held for nothing."""
+    is_same = {*chain(*was.dim_axes)} == {*chain(*other.dim_axes)}
+    return is_same and [bool(axes) for axes in was.dim_axes] != [bool(axes) for axes in other.dim_axes]
 
 
 def micro_batch_cures(part: Partition) -> Iterator[Cure]:

@@ -12,7 +12,7 @@ from pyshardy.checkup.cures import Cure
 from pyshardy.checkup.kinds.ports import annotation_patch
 from pyshardy.checkup.patching.returned import outputs_patch
 from pyshardy.checkup.patching.source import function_of, jit_call, user_files
-from pyshardy.checkup.program.families import ties_in
+from pyshardy.checkup.program.ties import ties_in
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.sharding_on_mesh import mesh_of, shard_counts
 from pyshardy.frontend.annotate import store_annotations

@@ -12,12 +12,13 @@ from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op
 from pyshardy.ir.op_lists import ops_named
 from pyshardy.ir.trip_counts import LOOP
+from pyshardy.report.patch import imports_jax
 from pyshardy.source.assignments import read_lines
 from pyshardy.source.meanings import name_of
 from pyshardy.source.places import SourcePlace, is_library
 from pyshardy.source.syntax import syntax_tree
 
-_SCAN, _JAX = "scan", "jax"
+_SCAN = "scan"
 _EMPTY = frozenset(("stablehlo.broadcast_in_dim", "stablehlo.constant"))
 """What makes the arrays that a loop fills."""
 _AGAIN = frozenset(("checkpoint", "remat", "filter_checkpoint"))
@@ -42,8 +43,7 @@ class KeepingLoop(NamedTuple):
         nodes = [] if tree is None else list(ast.walk(tree))
         calls = [one for one in nodes if isinstance(one, ast.Call) and name_of(one.func) == _SCAN and one.args]
         own = [one.args[0] for one in calls if one.lineno == line]
-        has_jax = any(isinstance(one, ast.Import) and any(name.name == _JAX for name in one.names) for one in nodes)
-        if len(own) != 1 or own[0].lineno != own[0].end_lineno or not has_jax:
+        if tree is None or len(own) != 1 or own[0].lineno != own[0].end_lineno or not imports_jax(tree):
             return ""
         function, end = own[0], own[0].end_col_offset or 0
         defined = [one for one in nodes if isinstance(one, ast.FunctionDef) and one.name == name_of(function)]
@@ -71,4 +71,4 @@ def _kept_bytes(loop: Op) -> int:
     """The bytes of the arrays that a loop fills."""
     pairs = [(one.defining_op, result.type) for one, result in zip(loop.operands, loop.results)]
     made = [type_ for op, type_ in pairs if op is not None and op.name in _EMPTY and type_.shape]
-    return round(sum(known_bytes(one.shape or (), one.element) for one in made))
+    return sum(known_bytes(one.shape, one.element) for one in made)

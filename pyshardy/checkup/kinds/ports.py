@@ -14,19 +14,10 @@ from pyshardy.checkup.patching.source import function_of, jit_call, user_files
 from pyshardy.checkup.patching.specs import SpecChange, has_layout, spec_patch
 from pyshardy.checkup.patching.table_specs import table_patch
 from pyshardy.checkup.program.annotating import OtherInputs, is_same, replaced_outputs
-from pyshardy.checkup.program.families import (
-    Family,
-    axes_of,
-    dims_of,
-    families,
-    frozen,
-    others,
-    shown,
-    siblings,
-    ties_in,
-)
+from pyshardy.checkup.program.families import Family, axes_of, dims_of, families, frozen, others, shown, siblings
 from pyshardy.checkup.program.keras_paths import paths_by_layer, told_name, variable_path
 from pyshardy.checkup.program.partners import Partners
+from pyshardy.checkup.program.ties import ties_in
 from pyshardy.core.alike import general
 from pyshardy.core.axes import Dims
 from pyshardy.core.intern import register_cache

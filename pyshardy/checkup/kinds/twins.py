@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from itertools import permutations
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
@@ -14,10 +13,12 @@ from pyshardy.checkup.kinds.ports import annotation_patch
 from pyshardy.checkup.patching.source import replaced, user_files
 from pyshardy.checkup.patching.written_specs import stated_in
 from pyshardy.checkup.program.annotating import OtherInputs
-from pyshardy.checkup.program.families import LEAST_LEAVES, axes_of, ties_in
+from pyshardy.checkup.program.families import LEAST_LEAVES, axes_of
+from pyshardy.checkup.program.ties import unreturned
+from pyshardy.core.alike import general
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.text import counted
-from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
+from pyshardy.frontend.interface import InterfaceTensor, input_tensors
 from pyshardy.ir.module import Module
 from pyshardy.report.diagnosis import FindingKind
 from pyshardy.results.hints.edits import spec_text
@@ -27,6 +28,8 @@ from pyshardy.source.syntax import syntax_tree
 _KEY = re.compile(r"\[[^\]]*\]|\.\w+")
 _MOST_KEYS = 2
 """The keys that a tree may be under in its argument, as in `state.model['params']`."""
+_Tree = dict[str, InterfaceTensor]
+"""Weights by what follows the name of their tree in their names."""
 _WHY = "they are the same weights twice, and a device holds more of these than of those"
 
 
@@ -71,23 +74,31 @@ def twins(module: Module) -> Iterator[Twin]:
     Args:
         module: The program.
     """
-    inputs = input_tensors(module.root)
-    returned = {inputs[place].index for place in ties_in(module, inputs, output_tensors(module.root))}
-    trees = _trees(inputs)
-    done: set[int] = set()
-    for (name, own), (other, usual) in permutations(trees.items(), 2):
-        is_same = own.keys() == usual.keys() and all(own[tail].shape == usual[tail].shape for tail in own)
-        if not is_same or any(one.index in returned or one.index in done for one in own.values()):
+    frozen = {one.index for one in unreturned(module)}
+    alike: dict[frozenset[tuple[str, tuple[int, ...]]], list[tuple[str, _Tree]]] = {}
+    for name, leaves in _trees(input_tensors(module.root)).items():
+        alike.setdefault(frozenset((tail, one.shape) for tail, one in leaves.items()), []).append((name, leaves))
+    for name, own, other, usual in (pair for group in alike.values() for pair in _pairs(group, frozen)):
+        if frozen.isdisjoint(one.index for one in own.values()):
             continue
         pairs = [(own[tail], usual[tail]) for tail in own if axes_of(own[tail]) != axes_of(usual[tail])]
         if pairs and all(set(axes_of(one)) < set(axes_of(better)) for one, better in pairs):
-            done |= {one.index for one in own.values()}
+            frozen -= {one.index for one in own.values()}
             yield Twin(name, other, [(one, better.sharding) for one, better in pairs if better.sharding])
 
 
-def _trees(inputs: Sequence[InterfaceTensor]) -> dict[str, dict[str, InterfaceTensor]]:
+def _pairs(trees: Sequence[tuple[str, _Tree]], frozen: Collection[int]) -> Iterator[tuple[str, _Tree, str, _Tree]]:
+    """Trees that a step does not change, each with the others of its names that are not of another layer."""
+    kept = [(name, own) for name, own in trees if all(one.index in frozen for one in own.values())]
+    for name, own in kept:
+        for other, usual in trees:
+            if general(name) != general(other):
+                yield name, own, other, usual
+
+
+def _trees(inputs: Sequence[InterfaceTensor]) -> dict[str, _Tree]:
     """The weights of each argument, and under each of its first keys, by what follows in their names."""
-    found: dict[str, dict[str, InterfaceTensor]] = {}
+    found: dict[str, _Tree] = {}
     for one in inputs:
         starts = [match.start() for match in _KEY.finditer(one.name)][: _MOST_KEYS + 1]
         for at in starts:

@@ -10,15 +10,13 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.cures import Cure
-from pyshardy.checkup.program.families import dims_of, ties_in
+from pyshardy.checkup.program.families import batch_rows
 from pyshardy.core.axes import Dims
 from pyshardy.core.mesh import Mesh
 from pyshardy.core.spec import format_spec
 from pyshardy.errors import UsageError
 from pyshardy.explain.explanation import StayedWhole, ValueStory
-from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.module import Module
 from pyshardy.ir.named_values import NamedValue, named_values
 from pyshardy.report.constraints import PlanConstraint
 from pyshardy.report.diagnosis import FindingKind
@@ -46,7 +44,7 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
     """
     values = named_values(propagated.before.root)
     sizes = dict(mesh.axes)
-    rows = {dims_of(one.sharding)[0] for one in _batch(propagated.before) if one.sharding is not None and one.shape}
+    rows = batch_rows(propagated.before)
     sites = [
         (site, _story(propagated, values[site.number]))
         for site in constrainable_in(propagated.sharded.root, values, with_parts=True)
@@ -65,13 +63,6 @@ def value_cures(propagated: Propagation, mesh: Mesh) -> Iterator[Cure]:
         for (site, story), dims in zip(largest, turn):
             if dims is not None and dims != site.dims:
                 yield _cure(values[site.number], site, dims, mesh, story)
-
-
-def _batch(module: Module) -> list[InterfaceTensor]:
-    """The inputs that a step does not return."""
-    inputs = input_tensors(module.root)
-    ties = ties_in(module, inputs, output_tensors(module.root))
-    return [one for place, one in enumerate(inputs) if place not in ties]
 
 
 def _partly_lost(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyshardy.checkup.patching.source import JitCall, function_of, jit_call, leaves_open, replaced_all, user_files
-from pyshardy.checkup.program.families import dims_of, ties_in
+from pyshardy.checkup.program.families import dims_of
+from pyshardy.checkup.program.ties import ties_in
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.core.spec import format_spec

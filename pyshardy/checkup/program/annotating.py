@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyshardy.checkup.program.families import dims_of, ties_in
+from pyshardy.checkup.program.families import dims_of
+from pyshardy.checkup.program.ties import ties_in
 from pyshardy.core.scopes import scope_path
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.annotate import store_annotations

@@ -10,15 +10,15 @@ from math import prod
 from typing import NamedTuple
 
 from pyshardy.checkup.program.keras_paths import paths_in_lists, told_name
+from pyshardy.checkup.program.ties import ties_in, unreturned
 from pyshardy.core.alike import common, general
 from pyshardy.core.axes import Dims
 from pyshardy.core.sharding import TensorSharding
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
 from pyshardy.ir.dtypes import known_bytes
-from pyshardy.ir.functions import is_donated, main_function
 from pyshardy.ir.module import Module
 from pyshardy.searching.autopartition.space import are_equal_shards
-from pyshardy.searching.autopartition.ties import head_of, ties_of
+from pyshardy.searching.autopartition.ties import head_of
 
 _KEYS = re.compile(r"\[[^\]]*\]|[^\[.]+")
 _MOST_NAMES = 3
@@ -56,17 +56,13 @@ class Family(NamedTuple):
         return () if sharding is None else dims_of(sharding)
 
 
-def ties_in(module: Module, inputs: Sequence[InterfaceTensor], outputs: Sequence[InterfaceTensor]) -> dict[int, int]:
-    """By the position of an input that of the output that replaces it in the next step.
+def batch_rows(module: Module) -> set[tuple[str, ...]]:
+    """The axes that split the first dimensions of the inputs that a step does not return.
 
     Args:
         module: The program.
-        inputs: Its inputs.
-        outputs: Its outputs.
     """
-    main = main_function(module.root)
-    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)]
-    return ties_of(inputs, outputs, donated)
+    return {dims_of(one.sharding)[0] for one in unreturned(module) if one.sharding is not None and one.shape}
 
 
 def families(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
@@ -101,11 +97,9 @@ def others(module: Module, sizes: Mapping[str, int]) -> Iterator[Family]:
         module: The program.
         sizes: The sizes of the axes of its mesh; inputs with parts of axes are left out.
     """
-    inputs = input_tensors(module.root)
-    ties = ties_in(module, inputs, output_tensors(module.root))
     alike: dict[tuple[str, TensorSharding], list[InterfaceTensor]] = {}
-    for place, one in enumerate(inputs):
-        if place not in ties and one.shape and one.sharding is not None and all(axis in sizes for axis in axes_of(one)):
+    for one in unreturned(module):
+        if one.shape and one.sharding is not None and all(axis in sizes for axis in axes_of(one)):
             alike.setdefault((general(told_name(module, one)), one.sharding), []).append(one)
     for (_, sharding), members in alike.items():
         held = sum(known_bytes(one.shape, one.element) / _shards(dims_of(sharding), sizes) for one in members)

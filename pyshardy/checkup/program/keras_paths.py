@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from pyshardy.checkup.program.ties import ties_in
 from pyshardy.core.intern import register_cache
 from pyshardy.core.scopes import scope_path
 from pyshardy.frontend.interface import InterfaceTensor, input_tensors, output_tensors
-from pyshardy.ir.functions import CALL, is_donated, main_function, return_op
+from pyshardy.ir.functions import CALL, main_function, return_op
 from pyshardy.ir.locations import argument_name, read_location
 from pyshardy.ir.module import Module
 from pyshardy.ir.nodes import Op, Value
 from pyshardy.ir.readers import Readers
 from pyshardy.rules.properties import ELEMENTWISE
-from pyshardy.searching.autopartition.ties import ties_of
 
 _VARIABLE = re.compile(r"^\w+\['([^'/]+(?:/[^'/]+)+)'\]$")
 _OF_OPTIMIZER = re.compile(r"_(momentum|velocity\w*|accumulator\w*|average\w*|[mvu])$")
@@ -75,10 +75,10 @@ def paths_in_lists(module: Module) -> Mapping[int, str]:
         module: A step that keras's layers make, which gets the variables as lists.
     """
     paths = dict(paths_by_layer(module))
+    if not paths:
+        return {}
     inputs, outputs = input_tensors(module.root), output_tensors(module.root)
-    main = main_function(module.root)
-    donated = [place for place, one in enumerate(inputs) if is_donated(main, one.index)] if paths else []
-    ties = ties_of(inputs, outputs, donated) if paths else {}
+    main, ties = main_function(module.root), ties_in(module, inputs, outputs)
     args, returned = main.region.blocks[0].args, return_op(main).operands
     listed = {id(args[one.index]): one.index for one in inputs if _OF_LIST.search(one.name)}
     found: dict[int, set[str]] = {}

@@ -34,10 +34,12 @@ def merged_behind(why: Why, module: Module) -> Iterator[CodeEdit]:
     lost = dict(_losses(why))
     pairs: dict[tuple[int, int], list[tuple[Code, Axes, int]]] = {}
     for op in ops_named(module.root, (RESHAPE,)):
-        code, dim = Code.of(op, module.name), merged_dimension(op)
-        shapes = op.operands[0].type.shape, op.result.type.shape
+        dim = merged_dimension(op)
+        if dim is None:
+            continue
+        code, shapes = Code.of(op, module.name), (op.operands[0].type.shape, op.result.type.shape)
         axes = lost.get((code.path[0], *shapes)) if code.path else None
-        if dim is not None and axes is not None:
+        if axes is not None:
             first, second, *_ = max((shape or () for shape in shapes), key=len)[dim:]
             pairs.setdefault((first, second), []).append((code, axes, dim))
     for (first, second), found in pairs.items():
@@ -136,8 +138,7 @@ def _lookups(why: Why) -> Iterator[tuple[tuple[str, int], Axes, int, tuple[int, 
     subject, program = why.subject, why.subject.program
     made = {result: number for number in range(subject.op_count) for result in program.results[number]}
     for number in range(subject.op_count):
-        label = why.names.label(number)
-        if program.kind(number).name != GATHER or label.file is None:
+        if program.kind(number).name != GATHER or (label := why.names.label(number)).file is None:
             continue
         source = made.get(program.operands[number][0])
         while source is not None and program.kind(source).name in _SAME:
